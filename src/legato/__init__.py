@@ -14,7 +14,7 @@ __all__ = ["LegatoError", "Recording", "Stream", "__version__", "load"]
 if TYPE_CHECKING:
     from legato.errors import LegatoError
     from legato.recording import Recording, Stream
-    from legato.wire.decode import load
+    from legato.wire.folder import load
 
 
 def __getattr__(name: str) -> Any:
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(recording, name)
     if name == "load":
-        from legato.wire.decode import load
+        from legato.wire.folder import load
 
         return load
     raise AttributeError(f"module 'legato' has no attribute {name!r}")

@@ -1,0 +1,141 @@
+"""OpenAI chat and text completions, with what vLLM, SGLang and others add to their chunks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from legato.apis.chunk import Chunk
+from legato.recording import (
+    CONTENT,
+    DONE,
+    EMPTY,
+    FINISH,
+    HAS_CHOICES,
+    HAS_FINISH,
+    HAS_USAGE,
+    OTHER,
+    REASONING,
+    ROLE,
+    TOOL,
+    USAGE,
+)
+
+
+def chat_body(
+    model: str, prompt: str, output_tokens: int | None, extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    return _body(model, {"messages": [{"role": "user", "content": prompt}]}, output_tokens, extra)
+
+
+def completions_body(
+    model: str, prompt: str, output_tokens: int | None, extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    return _body(model, {"prompt": prompt}, output_tokens, extra)
+
+
+def _body(
+    model: str, prompt: dict[str, Any], output_tokens: int | None, extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    """`extra` is merged in last; a null in it removes a field."""
+    body: dict[str, Any] = {
+        "model": model,
+        **prompt,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if output_tokens is not None:
+        body["max_tokens"] = output_tokens
+    body |= extra
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def decode_chat(data: bytes) -> Chunk:
+    """One event of a chat stream; ValueError where it is none."""
+    if data == b"[DONE]":
+        return Chunk(DONE, terminal=True)
+    event = json.loads(data)
+    chunk = _envelope(event)
+    choices = event.get("choices")
+    if not choices:
+        return chunk
+    choice = choices[0]
+    delta = choice.get("delta") or {}
+    text = delta.get("content")
+    if text:
+        chunk.kind, chunk.text = CONTENT, text
+    elif reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
+        chunk.kind, chunk.text = REASONING, reasoning
+    elif calls := delta.get("tool_calls"):
+        chunk.kind, chunk.text = TOOL, _tool_text(calls)
+    _finish(chunk, choice)
+    if chunk.kind == OTHER:
+        if chunk.finish_reason:
+            chunk.kind = FINISH
+        elif delta.get("role"):
+            chunk.kind = ROLE
+        if not chunk.finish_reason:
+            chunk.flags |= EMPTY
+    logprobs = choice.get("logprobs")
+    if logprobs:
+        chunk.logprobs = len(logprobs.get("content") or ())
+    return chunk
+
+
+def decode_completions(data: bytes) -> Chunk:
+    """One event of a text-completion stream; ValueError where it is none."""
+    if data == b"[DONE]":
+        return Chunk(DONE, terminal=True)
+    event = json.loads(data)
+    chunk = _envelope(event)
+    choices = event.get("choices")
+    if not choices:
+        return chunk
+    choice = choices[0]
+    text = choice.get("text")
+    if text:
+        chunk.kind, chunk.text = CONTENT, text
+    _finish(chunk, choice)
+    if chunk.kind == OTHER:
+        if chunk.finish_reason:
+            chunk.kind = FINISH
+        else:
+            chunk.flags |= EMPTY
+    logprobs = choice.get("logprobs")
+    if logprobs:
+        chunk.logprobs = len(logprobs.get("tokens") or ())
+    return chunk
+
+
+def _envelope(event: Any) -> Chunk:
+    """What every event carries beside its choices."""
+    if not isinstance(event, dict):
+        raise ValueError("an event is not a JSON object")
+    chunk = Chunk(OTHER, response_id=event.get("id"), model=event.get("model"))
+    usage = event.get("usage")
+    if usage:
+        chunk.flags |= HAS_USAGE
+        chunk.kind = USAGE if not event.get("choices") else OTHER
+        chunk.prompt_tokens = usage.get("prompt_tokens")
+        chunk.output_tokens = usage.get("completion_tokens")
+        chunk.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+    error = event.get("error")
+    if error:
+        chunk.error = error.get("message") if isinstance(error, dict) else str(error)
+    return chunk
+
+
+def _finish(chunk: Chunk, choice: dict[str, Any]) -> None:
+    chunk.flags |= HAS_CHOICES
+    chunk.finish_reason = choice.get("finish_reason")
+    if chunk.finish_reason:
+        chunk.flags |= HAS_FINISH
+    ids = choice.get("token_ids")
+    if ids is not None:
+        chunk.token_ids = len(ids)
+
+
+def _tool_text(calls: list[dict[str, Any]]) -> str:
+    functions = [call.get("function") or {} for call in calls]
+    return "".join((f.get("name") or "") + (f.get("arguments") or "") for f in functions)

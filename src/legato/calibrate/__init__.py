@@ -1,0 +1,1 @@
+"""The instrument's own error on this machine: measured against the metronome's truth log."""

@@ -1,0 +1,242 @@
+"""One load test from end to end: look at the target, plan, run, decode, one recording."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from legato import apis, stamps
+from legato.calibrate import profile
+from legato.errors import RecordingError, UsageError
+from legato.load import host, prompts, runner, target
+from legato.load.key import Key
+from legato.load.plan import Assignment, Load, Request
+from legato.report.live import LiveView, Snapshot
+from legato.wire import endpoint as endpoints
+from legato.wire import folder as folders
+from legato.wire.capture import Deadlines
+from legato.wire.endpoint import Endpoint
+from legato.wire.tokens import load_tokenizer
+
+_PROMPT = "\x00prompt\x00"  # stands for the prompt while a body is taken apart
+_SAMPLING = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "frequency_penalty",
+    "presence_penalty",
+    "repetition_penalty",
+    "seed",
+    "logprobs",
+    "top_logprobs",
+    "ignore_eos",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What the user asked for, apart from the load."""
+
+    url: str
+    load: Load
+    out: Path
+    api: str = "chat"
+    model: str | None = None
+    prompt_tokens: int = 256
+    output_tokens: int | None = 128
+    prompt_file: str | None = None
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    extra_body: dict[str, Any] = field(default_factory=dict)
+    tokenizer: str | None = None
+    seed: int = 0
+    cache_friendly: bool = False
+    keep_text: bool = False
+    keep_alive: bool = True
+    insecure: bool = False
+    kernel_stamps: bool = True
+    pin: bool = False
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    key: Key | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where the recording is, and how the run ended."""
+
+    out: Path
+    interrupted: bool
+    errors: list[str]
+
+
+def run(bench: Bench, view: LiveView) -> Result:
+    """Everything that can be wrong is found before the first request is sent."""
+    api = apis.named(bench.api)
+    _check(bench)
+    endpoint = endpoints.parse_url(bench.url)
+    addresses = endpoints.resolve(endpoint)
+    headers = _headers(bench)
+    runner.check_disk(bench.out.parent, bench.load.workers)
+    found = target.look(endpoint, headers, bench.model, bench.insecure)
+    body = _body(bench, api, found)
+    request = _request(bench, api, endpoint, headers, body)
+    plan = _plan(bench, endpoint, found, body, addresses[0][1][0])
+    folder = folders.create(bench.out, plan)
+
+    def assign(ticket_fd: int | None) -> list[Assignment]:
+        cpus = sorted(os.sched_getaffinity(0)) if bench.pin else [None]
+        return [
+            Assignment(
+                worker=worker,
+                folder=str(folder),
+                load=bench.load,
+                slots=slots,
+                request=request,
+                endpoint=asdict(endpoint),
+                addresses=addresses,
+                deadlines=bench.deadlines,
+                insecure=bench.insecure,
+                kernel_stamps=bench.kernel_stamps,
+                keep_alive=bench.keep_alive,
+                ticket_fd=ticket_fd,
+                cpu=cpus[worker % len(cpus)],
+            )
+            for worker, slots in enumerate(runner.slots(bench.load))
+        ]
+
+    ticks = host.cpu_times()
+    outcome = runner.run(folder, bench.load, assign, view)
+    _complete(folder, plan, outcome, ticks)
+    view.update(_decoding_snapshot())
+    secrets = (bench.key.reveal(),) if bench.key else ()
+    folders.finish(folder, bench.out, outcome.interrupted or bool(outcome.errors), secrets)
+    return Result(bench.out, outcome.interrupted, outcome.errors)
+
+
+def _check(bench: Bench) -> None:
+    if bench.prompt_tokens < 1:
+        raise UsageError(f"--prompt-tokens {bench.prompt_tokens} must be at least 1")
+    if bench.output_tokens is not None and bench.output_tokens < 1:
+        raise UsageError(f"--output-tokens {bench.output_tokens} must be at least 1")
+    if bench.extra_body.get("n", 1) != 1:
+        raise UsageError("--extra-body asks for n answers a request; legato times one a stream")
+    if bench.extra_body.get("stream", True) is not True:
+        raise UsageError("--extra-body turns streaming off; without it there is nothing to time")
+    if bench.tokenizer is not None:
+        load_tokenizer(bench.tokenizer)
+    if bench.out.exists():
+        raise RecordingError(f"{bench.out} exists; choose another --out or remove it")
+    for name, value in bench.headers.items():
+        if not name or any(c in name + value for c in "\r\n\0") or not (name + value).isascii():
+            raise UsageError(f"--header {name!r} is not a header that HTTP can carry")
+
+
+def _headers(bench: Bench) -> dict[str, str]:
+    headers = {"User-Agent": "legato", "Accept": "text/event-stream", "Accept-Encoding": "identity"}
+    if bench.key is not None:
+        headers["Authorization"] = f"Bearer {bench.key.reveal()}"
+    return headers | bench.headers
+
+
+def _body(bench: Bench, api: apis.Api, found: target.Target) -> dict[str, Any]:
+    extra: dict[str, Any] = {}
+    if bench.output_tokens is not None and found.knows_ignore_eos:
+        extra["ignore_eos"] = True
+    if found.knows_chunk_usage:
+        extra["stream_options"] = {"include_usage": True, "continuous_usage_stats": True}
+    return api.body(found.model, _PROMPT, bench.output_tokens, extra | bench.extra_body)
+
+
+def _request(
+    bench: Bench,
+    api: apis.Api,
+    endpoint: Endpoint,
+    headers: dict[str, str],
+    body: dict[str, Any],
+) -> Request:
+    before, _, after = json.dumps(body).partition(json.dumps(_PROMPT)[1:-1])
+    lines = [
+        f"POST {endpoint.path}{api.path} HTTP/1.1",
+        f"Host: {endpoint.authority_shown}",
+        "Content-Type: application/json",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    if bench.prompt_file is not None:
+        texts = prompts.from_file(bench.prompt_file)
+    else:
+        texts = prompts.synthetic(bench.prompt_tokens, bench.seed)
+    # The salt differs from run to run, or the second run of a seed would meet a warm cache.
+    salt_seed = None if bench.cache_friendly else random.SystemRandom().getrandbits(48)
+    return Request("\r\n".join(lines) + "\r\n", before, after, texts, salt_seed)
+
+
+def _plan(
+    bench: Bench, endpoint: Endpoint, found: target.Target, body: dict[str, Any], remote: str
+) -> dict[str, Any]:
+    load = bench.load
+    sampling = {name: body[name] for name in _SAMPLING if name in body}
+    return {
+        "meta": {
+            "settings": {
+                "url": endpoint.url,
+                "api": bench.api,
+                "model": found.model,
+                "served_by": found.served_by,
+                "mode": load.mode,
+                **asdict(load),
+                "prompt_tokens": None if bench.prompt_file else bench.prompt_tokens,
+                "prompt_file": bench.prompt_file,
+                "output_tokens": bench.output_tokens,
+                "seed": bench.seed,
+                "cache_friendly": bench.cache_friendly,
+                "tls": endpoint.tls,
+                "verified": endpoint.tls and not bench.insecure,
+                "proxy": endpoint.proxy and f"{endpoint.proxy.host}:{endpoint.proxy.port}",
+                "keep_alive": bench.keep_alive,
+                "stamps": "kernel" if bench.kernel_stamps else "user",
+                "sampling": sampling,
+                "deadlines": asdict(bench.deadlines),
+                "header_names": sorted(bench.headers),
+                "extra_body_names": sorted(bench.extra_body),
+            },
+            "schedule": {"kind": "constant", "rate": load.rate} if load.rate else None,
+            "host": host.facts(remote),
+            "versions": host.versions(),
+            "calibration": profile.load(endpoint.tls),
+        },
+        "decoding": {
+            "api": bench.api,
+            "target": endpoint.url,
+            "model": found.model,
+            "epoch_offset_ns": stamps.anchor().offset_ns,
+            "workers": load.workers,
+            "sampling": json.dumps(sampling) if sampling else None,
+            "tokenizer": bench.tokenizer and str(Path(bench.tokenizer).resolve()),
+            "keep_text": bench.keep_text,
+        },
+    }
+
+
+def _complete(
+    folder: Path,
+    plan: dict[str, Any],
+    outcome: runner.Outcome,
+    ticks: tuple[int, int] | None,
+) -> None:
+    """Add to the plan what is known only now."""
+    epoch_ns = plan["decoding"]["epoch_offset_ns"]
+    plan["meta"]["load"] = {
+        "started_ns": outcome.started_ns + epoch_ns,
+        "ended_ns": outcome.ended_ns + epoch_ns,
+        "errors": outcome.errors,
+    }
+    plan["meta"]["host"]["steal_share"] = host.steal_share(ticks, host.cpu_times())
+    folders.write_plan(folder, plan)
+
+
+def _decoding_snapshot() -> Snapshot:
+    return Snapshot(0.0, 0, None, 0, None, 0.0, None, None, 0, None, "decoding")

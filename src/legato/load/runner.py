@@ -1,0 +1,219 @@
+"""Runs a load: starts the workers, shows how they do, stops them, and turns what they captured
+into a recording. While streams run it only watches."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from legato.errors import RecordingError
+from legato.load.plan import Assignment, Load
+from legato.load.pulse import PulseFile
+from legato.load.worker import NUMBER
+from legato.report.live import LiveView, Snapshot
+from legato.wire.sketch import Sketch
+
+_READY_TIMEOUT_S = 30.0
+_LEAD_NS = 20_000_000  # between `go` and the start, so that all workers start together
+_WATCH_S = 0.05
+_FREE_BYTES_A_WORKER = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How the load ended."""
+
+    started_ns: int = 0  # monotonic
+    ended_ns: int = 0
+    interrupted: bool = False
+    errors: list[str] = field(default_factory=list)  # what workers said before they gave up
+
+
+def check_disk(folder: Path, workers: int) -> None:
+    """Told before the load starts where it can be known."""
+    try:
+        found = os.statvfs(folder)
+    except OSError as error:
+        raise RecordingError(f"cannot write to {folder}: {error.strerror}") from None
+    free = found.f_bavail * found.f_frsize
+    if free < workers * _FREE_BYTES_A_WORKER:
+        raise RecordingError(
+            f"{folder} has {free // 2**20} MiB free; a run needs"
+            f" {workers * _FREE_BYTES_A_WORKER // 2**20} MiB to start"
+        )
+
+
+@contextlib.contextmanager
+def tickets(load: Load) -> Iterator[int | None]:
+    """The shared count of requests left, in closed loop by number: a semaphore of the kernel's,
+    from which each worker draws without waiting for another."""
+    if load.mode != "closed" or load.total is None:
+        yield None
+        return
+    descriptor = os.eventfd(load.total, os.EFD_SEMAPHORE | os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def slots(load: Load) -> list[int]:
+    """The streams each worker keeps open."""
+    total = load.concurrency or 0
+    return [total // load.workers + (w < total % load.workers) for w in range(load.workers)]
+
+
+class Runner:
+    """The workers of one run."""
+
+    def __init__(self, folder: Path, load: Load, assignments: list[Assignment]) -> None:
+        self._folder = folder
+        self._load = load
+        self._assignments = assignments
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._outcome = Outcome()
+
+    def run(self, view: LiveView) -> Outcome:
+        """Until the workers are done; the first Ctrl-C stops sending and cuts open streams, a
+        second one ends the workers at once."""
+        outcome = self._outcome
+        try:
+            self._spawn()
+            outcome.started_ns = time.monotonic_ns() + _LEAD_NS
+            for process in self._processes:
+                self._write(process, NUMBER.pack(outcome.started_ns))
+            self._watch(view)
+        except KeyboardInterrupt:
+            outcome.interrupted = True
+            self._stop()
+        finally:
+            for process in self._processes:
+                process.kill()
+                process.wait()
+            outcome.ended_ns = time.monotonic_ns()
+        outcome.errors += [line for p in self._processes if (line := _said_error(p))]
+        return outcome
+
+    def _spawn(self) -> None:
+        for assignment in self._assignments:
+            fds = () if assignment.ticket_fd is None else (assignment.ticket_fd,)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "legato.load.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=fds,
+                bufsize=0,
+            )
+            self._processes.append(process)
+            document = json.dumps(assignment.document()).encode()
+            self._write(process, NUMBER.pack(len(document)) + document)
+        for process in self._processes:
+            self._await_ready(process)
+
+    def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], _READY_TIMEOUT_S)
+        line = process.stdout.readline() if ready else b""
+        document = json.loads(line) if line else {"error": "a worker did not start"}
+        if "error" in document:
+            raise RecordingError(document["error"])
+
+    def _write(self, process: subprocess.Popen[bytes], data: bytes) -> None:
+        assert process.stdin is not None
+        remaining = memoryview(data)
+        with contextlib.suppress(BrokenPipeError):  # it died: its capture will say so
+            while remaining:
+                remaining = remaining[process.stdin.write(remaining) :]
+
+    def _watch(self, view: LiveView) -> None:
+        pulses = [PulseFile(self._folder, a.worker) for a in self._assignments]
+        meter = _Meter(self._load, pulses, self._outcome.started_ns)
+        while any(process.poll() is None for process in self._processes):
+            if view.shown:
+                view.update(meter.snapshot())
+            time.sleep(_WATCH_S)
+
+    def _stop(self) -> None:
+        """Closing a worker's input tells it to stop; it needs a moment to write that down."""
+        try:
+            for process in self._processes:
+                assert process.stdin is not None
+                process.stdin.close()
+            for process in self._processes:
+                process.wait(timeout=10)
+        except (KeyboardInterrupt, subprocess.TimeoutExpired):
+            pass
+
+
+def _said_error(process: subprocess.Popen[bytes]) -> str | None:
+    assert process.stdout is not None
+    with process.stdout:
+        for line in process.stdout.read().splitlines():
+            with contextlib.suppress(ValueError):
+                error: str | None = json.loads(line).get("error")
+                if error:
+                    return error
+    return None
+
+
+class _Meter:
+    """Adds the workers' pulses into what the live view shows."""
+
+    def __init__(self, load: Load, pulses: list[PulseFile], started_ns: int) -> None:
+        self._load = load
+        self._pulses = pulses
+        self._started_ns = started_ns
+        self._last: tuple[int, int] = (started_ns, 0)  # when, and how many reads by then
+        self._events_per_s = 0.0
+
+    def snapshot(self) -> Snapshot:
+        gaps, lags = Sketch(), Sketch()
+        opened = done = failed = reads = 0
+        draining = False
+        for file in self._pulses:
+            pulse, worker_gaps, worker_lags = file.read()
+            gaps.add(worker_gaps)
+            lags.add(worker_lags)
+            opened, done = opened + pulse.open, done + pulse.done
+            failed, reads = failed + pulse.failed, reads + pulse.reads
+            draining |= pulse.draining
+        now = time.monotonic_ns()
+        then, before = self._last
+        if now - then > 500_000_000:
+            self._events_per_s = (reads - before) * 1e9 / (now - then)
+            self._last = (now, reads)
+        phase = "draining" if draining else "measuring"
+        return Snapshot(
+            elapsed_s=max(0.0, (now - self._started_ns) / 1e9),
+            open_streams=opened,
+            asked_streams=self._load.concurrency,
+            done=done,
+            total=self._load.total,
+            events_per_s=self._events_per_s,
+            gap_p50_ms=_ms(gaps.quantile_ns(0.5)),
+            gap_p99_ms=_ms(gaps.quantile_ns(0.99)),
+            errors=failed,
+            lag_p99_ms=_ms(lags.quantile_ns(0.99)),
+            phase="warm-up" if done < self._load.warmup else phase,
+        )
+
+
+def _ms(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1e6
+
+
+Assign = Callable[[int | None], list[Assignment]]
+
+
+def run(folder: Path, load: Load, assign: Assign, view: LiveView) -> Outcome:
+    """Run `load` into `folder`; `assign` makes the workers' assignments, given the tickets."""
+    with tickets(load) as descriptor:
+        return Runner(folder, load, assign(descriptor)).run(view)

@@ -1,0 +1,228 @@
+"""A worker process: its share of the load, its own capture. Nothing here waits on another process
+while streams run, and neither numpy nor pyarrow is loaded.
+
+On standard input it is told the length of its assignment and the assignment, then the moment to
+start; anything more means stop, and so does the end of input when its parent is gone. On standard
+output it answers in JSON lines.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import signal
+import struct
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from legato.errors import LegatoError
+from legato.load.plan import Assignment
+from legato.load.prompts import salt
+from legato.load.pulse import PulseFile
+from legato.wire import spool
+from legato.wire.capture import Capture
+from legato.wire.endpoint import Endpoint, Proxy, tls_context
+
+NUMBER = struct.Struct("=Q")  # how lengths and times are written to a worker
+PULSE_INTERVAL_NS = 200_000_000
+_IDLE_WAIT_NS = 100_000_000
+
+
+class Worker:
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        folder = Path(assignment.folder)
+        document = dict(assignment.endpoint)
+        proxy = document.pop("proxy")
+        endpoint = Endpoint(**document, proxy=Proxy(**proxy) if proxy else None)
+        self._spool = spool.Spool(folder, assignment.worker)
+        self._pulse = PulseFile(folder, assignment.worker)
+        self._capture = Capture(
+            endpoint,
+            [(family, tuple(address)) for family, address in assignment.addresses],
+            self._spool,
+            deadlines=assignment.deadlines,
+            on_end=self._ended,
+            tls_context=tls_context(assignment.insecure) if endpoint.tls else None,
+            kernel_stamps=assignment.kernel_stamps,
+            keep_alive=assignment.keep_alive,
+            watch=self._told,
+            watch_fd=sys.stdin.fileno(),
+        )
+        self._started = 0  # streams so far
+        self._free: deque[None] = deque()  # slots that wait for a stream, in closed loop
+        self._due_ns: deque[int] = deque()  # intended times, in open loop
+        self._deadline_ns: int | None = None
+        self._drain_ns: int | None = None
+        self._stopped = False
+
+    def run(self, start_ns: int) -> None:
+        load = self._assignment.load
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        began_ns = time.monotonic_ns()
+        if load.mode == "open":
+            self._schedule(start_ns)
+        else:
+            self._free.extend([None] * self._assignment.slots)
+            if load.duration_s is not None:
+                self._deadline_ns = start_ns + int(load.duration_s * 1e9)
+        next_pulse_ns = began_ns
+        while True:
+            wait_ns = self._send_due()
+            if self._finished():
+                break
+            self._capture.poll(wait_ns)
+            now = time.monotonic_ns()
+            if now >= next_pulse_ns:
+                self._pulse.publish(self._capture, self._drain_ns is not None)
+                next_pulse_ns = now + PULSE_INTERVAL_NS
+        self._pulse.publish(self._capture, True)
+        self._report(usage, began_ns)
+
+    def _report(self, before: resource.struct_rusage, began_ns: int) -> None:
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self._spool.append(
+            spool.WORKER,
+            0,
+            {
+                "drain_ns": self._drain_ns,
+                "cpu_ns": int(seconds * 1e9),
+                "wall_ns": time.monotonic_ns() - began_ns,
+                "retried": self._capture.counters.retried,
+            },
+        )
+        self._capture.close()
+
+    # --- who sends what when ----------------------------------------------------------------
+
+    def _schedule(self, start_ns: int) -> None:
+        """This worker's slice of the schedule: every `workers`-th intended time."""
+        load = self._assignment.load
+        assert load.rate is not None
+        assert load.total is not None
+        interval_ns = 1e9 / load.rate
+        numbers = range(self._assignment.worker, load.total, load.workers)
+        self._due_ns.extend(start_ns + int(number * interval_ns) for number in numbers)
+
+    def _send_due(self) -> int:
+        """Send what is due; returns how long there is nothing to send."""
+        if self._assignment.load.mode == "open":
+            return self._send_scheduled()
+        while self._free and not self._stopped:
+            if not self._draw():
+                self._stop_sending()
+                break
+            self._free.pop()
+            self._send(time.monotonic_ns())
+        if self._deadline_ns is not None and not self._stopped:
+            return max(0, min(_IDLE_WAIT_NS, self._deadline_ns - time.monotonic_ns()))
+        return _IDLE_WAIT_NS
+
+    def _send_scheduled(self) -> int:
+        while self._due_ns and not self._stopped:
+            wait_ns = self._due_ns[0] - time.monotonic_ns()
+            if wait_ns > 0:
+                return wait_ns
+            self._send(self._due_ns.popleft())
+        self._stop_sending()
+        return _IDLE_WAIT_NS
+
+    def _draw(self) -> bool:
+        """One more request, by the shared count of those left or by the clock."""
+        if self._deadline_ns is not None:
+            return time.monotonic_ns() < self._deadline_ns
+        assert self._assignment.ticket_fd is not None
+        try:
+            # A semaphore of the kernel's: it outlives a worker that is killed while drawing.
+            os.eventfd_read(self._assignment.ticket_fd)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _send(self, scheduled_ns: int) -> None:
+        number = self._started
+        self._started += 1
+        self._capture.start(number, self._request(number), scheduled_ns)
+
+    def _request(self, number: int) -> bytes:
+        request = self._assignment.request
+        prompt = request.prompts[number % len(request.prompts)]
+        if request.salt_seed is not None:
+            prompt = salt(request.salt_seed, self._assignment.worker, number) + " " + prompt
+        body = f"{request.before}{json.dumps(prompt)[1:-1]}{request.after}".encode()
+        return f"{request.head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
+
+    def _ended(self, stream: int, ok: bool) -> None:  # noqa: ARG002
+        if self._assignment.load.mode == "closed":
+            self._free.append(None)
+
+    def _stop_sending(self) -> None:
+        self._stopped = True
+        if self._drain_ns is None:
+            self._drain_ns = time.monotonic_ns()
+
+    def _finished(self) -> bool:
+        return self._stopped and self._capture.counters.open == 0
+
+    def _told(self) -> None:
+        """Anything on standard input now means: stop, and so does its end."""
+        os.read(sys.stdin.fileno(), 4096)
+        self._stop_sending()
+        self._capture.stop("stopped before the end")
+
+
+def main() -> int:
+    # Ctrl-C reaches the whole group: the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise_file_limit()
+    (length,) = NUMBER.unpack(_read_exactly(NUMBER.size))
+    assignment = Assignment.of(json.loads(_read_exactly(length)))
+    if assignment.cpu is not None:
+        os.sched_setaffinity(0, {assignment.cpu})
+    try:
+        worker = Worker(assignment)
+    except LegatoError as error:
+        _tell({"error": str(error)})
+        return 1
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    _tell({"ready": True})
+    go = _read_exactly(NUMBER.size)
+    if len(go) < NUMBER.size:
+        return 0
+    try:
+        worker.run(NUMBER.unpack(go)[0])
+    except LegatoError as error:
+        # Only the capture can fail here: the disk is full. What was captured stays.
+        _tell({"error": str(error)})
+        return 1
+    return 0
+
+
+def raise_file_limit() -> None:
+    """A stream needs a file descriptor, and the usual soft limit is 1,024."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _read_exactly(count: int) -> bytes:
+    """Unbuffered, so that what follows is left for the loop to see; short when input ends."""
+    data = bytearray()
+    while len(data) < count and (piece := os.read(sys.stdin.fileno(), count - len(data))):
+        data += piece
+    return bytes(data)
+
+
+def _tell(document: dict[str, Any]) -> None:
+    print(json.dumps(document), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""The summary: every figure of a recording as one JSON-ready dictionary.
+
+It only chooses which streams count where and puts the parts together; formulas live beside it.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from legato.metrics import breakdown, cold, gaps, occupancy, samples, tally
+from legato.metrics.dialects import all_dialects
+from legato.metrics.distribution import describe
+from legato.metrics.gaps import Floats, Gaps, Mask, StreamTimes, TokenChunks
+from legato.metrics.instrument import instrument
+from legato.metrics.samples import Samples
+from legato.metrics.smoothness import smoothness
+from legato.recording import Ints, Recording
+
+SUMMARY_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Which streams of a recording count, and what they delivered."""
+
+    streams: Mask  # all but warm-up
+    ok: Mask
+    chunks: TokenChunks  # of all measured streams that stream, whole or cut
+    gaps: Gaps
+    times: StreamTimes
+
+
+def summarise(recording: Recording, *, slo: None = None) -> dict[str, Any]:
+    """Every key of the summary; null where the recording does not tell."""
+    measured = measure(recording)
+    occupied = occupancy.occupancy(recording)
+    itl = samples.spread_evenly(measured.gaps)
+    ttft = _of_streams(recording, measured.times.stream, measured.times.ttft_ns)
+    return {
+        "schema": SUMMARY_SCHEMA,
+        "run": tally.run(recording),
+        "streams": tally.streams(recording, measured.streams),
+        "failures": tally.failures(recording, measured.streams),
+        "tokens": tally.tokens(recording, measured.chunks),
+        "tokens_per_chunk": tally.tokens_per_chunk(measured.chunks),
+        **_gap_distributions(measured.gaps, itl),
+        **_stream_distributions(recording, measured, ttft),
+        **_breakdowns(recording, measured, itl, occupied),
+        "cold": cold.cold(recording, measured.times),
+        "tps": occupancy.throughput(recording, occupied, measured.chunks, measured.times),
+        "goodput": slo,
+        "smoothness": smoothness(measured.chunks, measured.gaps),
+        "dialects": all_dialects(recording),
+        "instrument": instrument(
+            recording,
+            measured.streams,
+            measured.chunks,
+            measured.gaps,
+            occupied,
+            itl_p50_ns=samples.quantile(itl, 0.5),
+            ttft_p50_ns=samples.quantile(ttft, 0.5),
+        ),
+        "histogram_ms": breakdown.histogram_ms(itl),
+    }
+
+
+def measure(recording: Recording) -> Measured:
+    """A stream that was cut keeps its gaps: dropping it would drop the slowest. One that did
+    not stream has none."""
+    status = recording.strings("status")
+    streams = recording.strings("phase") != "warmup"
+    chunks = gaps.token_chunks(recording, streams & (status != "not_streaming"))
+    return Measured(
+        streams=streams,
+        ok=streams & (status == "ok"),
+        chunks=chunks,
+        gaps=gaps.gaps(chunks),
+        times=gaps.stream_times(chunks),
+    )
+
+
+def _gap_distributions(found: Gaps, itl: Samples) -> dict[str, Any]:
+    if not (found.tokens > 1).any():
+        # One token a chunk: the three readings are one.
+        figures = describe(itl)
+        return {name: deepcopy(figures) for name in ("itl_ms", "itl_zeros_ms", "chunk_gap_ms")}
+    return {
+        "itl_ms": describe(itl),
+        "itl_zeros_ms": describe(samples.zeros_then_gap(found)),
+        "chunk_gap_ms": describe(samples.chunk_gaps(found)),
+    }
+
+
+def _stream_distributions(
+    recording: Recording, measured: Measured, ttft: Samples
+) -> dict[str, Any]:
+    """TTFT of every stream that gave a token; the others of streams that ended well."""
+    times = measured.times
+    whole = measured.ok[times.stream]
+    several = whole & (times.tokens > 1)
+    decode_ns = times.e2e_ns - times.ttft_ns
+    slip_ns = (recording.ints("sent_ns") - recording.ints("scheduled_ns"))[times.stream]
+    first_ns = gaps.first_chunk_ns(recording)
+    answered = measured.streams & (first_ns >= 0)
+    answered &= recording.strings("status") != "not_streaming"
+    # E2E ÷ N of whole streams: N ≥ 1 for every stream in `times`.
+    of = {
+        "tpot_ms": (several, decode_ns / np.maximum(times.tokens - 1, 1)),
+        "tpot_incl_ms": (whole, times.e2e_ns / times.tokens),
+        "ttft_intended_ms": (np.ones_like(whole), times.ttft_ns + slip_ns),
+        "decode_ms": (whole, decode_ns),
+        "e2e_ms": (whole, times.e2e_ns),
+    }
+    found = {
+        name: describe(_of_streams(recording, times.stream[mask], value_ns[mask]))
+        for name, (mask, value_ns) in of.items()
+    }
+    found["ttft_ms"] = describe(ttft)
+    found["ttft_any_ms"] = describe(
+        _of_streams(recording, np.flatnonzero(answered), first_ns[answered])
+    )
+    return found
+
+
+def _of_streams(recording: Recording, stream: Ints, value_ns: Ints | Floats) -> Samples:
+    sent_ns = recording.ints("sent_ns")[stream]
+    return samples.per_stream(value_ns.astype(np.float64), stream, sent_ns)
+
+
+def _breakdowns(
+    recording: Recording, measured: Measured, itl: Samples, occupied: occupancy.Occupancy
+) -> dict[str, Any]:
+    """ITL by position of the token (the first is 1), context before it, and streams open."""
+    position = measured.chunks.before_tokens[measured.gaps.chunk][itl.origin] + 1
+    prompt = recording.ints("prompt_tokens")[itl.stream]
+    context = np.where(prompt >= 0, prompt + position, 0)
+    return {
+        "by_position": breakdown.by_doubling(itl, position),
+        "by_context": breakdown.by_doubling(itl, context),
+        "by_in_flight": breakdown.by_half_doubling(itl, occupied.at(itl.at_ns)),
+    }

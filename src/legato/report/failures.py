@@ -1,0 +1,43 @@
+"""The streams that failed, counted by what went wrong, with the first error of each kind.
+
+Pure; it repeats what the server or the wire said and never guesses at a cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from legato.report.lookup import Summary, count, items, text
+
+LONGEST_ERROR = 300  # characters; a server may answer with a whole page
+
+STATUS_WORDS = {
+    "http_error": "HTTP error",
+    "timeout": "timed out",
+    "aborted": "cut off",
+    "protocol_error": "broken protocol",
+    "not_streaming": "not streaming",
+}
+
+
+def failure_lines(summary: Summary) -> list[tuple[str, str]]:
+    """(how many of which kind, the first error of that kind), the most frequent first."""
+    kinds = [kind for kind in items(summary, "streams", "errors") if isinstance(kind, Mapping)]
+    if not kinds:
+        kinds = [
+            {"status": status, "n": count(summary, "streams", status)}
+            for status in ("failed", "aborted", "not_streaming")
+            if count(summary, "streams", status)
+        ]
+    kinds.sort(key=lambda kind: -count(kind, "n"))
+    return [(_label(kind), _shortened(text(kind, "first") or "")) for kind in kinds]
+
+
+def _label(kind: Summary) -> str:
+    status = text(kind, "status") or "failed"
+    return f"{count(kind, 'n'):,} × {STATUS_WORDS.get(status, status)}"
+
+
+def _shortened(error: str) -> str:
+    one_line = " ".join(error.split())
+    return one_line if len(one_line) <= LONGEST_ERROR else f"{one_line[: LONGEST_ERROR - 1]}…"

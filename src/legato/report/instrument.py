@@ -1,0 +1,83 @@
+"""The instrument's own part of a report, in labelled sentences: clock, error, lag, load.
+
+Pure functions of a summary; what is unknown is left out, never filled in.
+"""
+
+from __future__ import annotations
+
+from legato.report.figures import ms, percent, significant, whole
+from legato.report.lookup import Summary, finite, number, setting, text, value
+from legato.report.words import client_words
+
+CLOCKS = {
+    "kernel": "the kernel's receive stamps",
+    "user": "the time of each read: the kernel gave no stamps",
+    "mixed": "the kernel's receive stamps; the time of the read where there was none",
+}
+
+
+def instrument_lines(summary: Summary) -> list[tuple[str, str]]:
+    """(label, sentence) for each thing that is known about how the run was measured."""
+    clock = text(summary, "instrument", "clock")
+    lines = [
+        ("clock", CLOCKS.get(clock, clock) if clock else None),
+        ("error", _error(summary)),
+        ("lag", _lag(summary)),
+        ("merged", _merged(summary)),
+        ("CPU", _cpu(summary)),
+        ("load", _load(summary)),
+    ]
+    return [(label, sentence) for label, sentence in lines if sentence]
+
+
+def _error(summary: Summary) -> str | None:
+    added = client_words(summary)
+    if added is None:
+        return None
+    return f"{added} (excluding NIC coalescing)" if _beyond_loopback(summary) else added
+
+
+def _beyond_loopback(summary: Summary) -> bool:
+    return value(summary, "run", "host", "loopback") is False
+
+
+def _lag(summary: Summary) -> str | None:
+    p50_us, p99_us = (number(summary, "instrument", "lag_us", q) for q in ("p50", "p99"))
+    if p50_us is None and p99_us is None:
+        return None
+    known = [
+        f"{ms(lag_us / 1000)} ({name})"
+        for name, lag_us in (("p50", p50_us), ("p99", p99_us))
+        if lag_us is not None
+    ]
+    return f"the client read a chunk {', '.join(known)} after it arrived"
+
+
+def _merged(summary: Summary) -> str | None:
+    merged = number(summary, "instrument", "client_merged_share")
+    if merged is None:
+        return None
+    shared = number(summary, "instrument", "coalesced_share")
+    beside = "" if shared is None else f"; {percent(shared)} shared a read for any reason"
+    return f"{percent(merged)} of chunks, because the client read late{beside}"
+
+
+def _cpu(summary: Summary) -> str | None:
+    share = number(summary, "instrument", "cpu_share")
+    return None if share is None else f"the busiest worker used {percent(share)} of a core"
+
+
+def _load(summary: Summary) -> str | None:
+    reached, asked = number(summary, "instrument", "concurrency_reached"), _asked_streams(summary)
+    slip_ms = number(summary, "instrument", "schedule_slip_ms", "p99")
+    parts = []
+    if reached is not None:
+        of_asked = "" if asked is None else f" of {whole(asked)}"
+        parts.append(f"{significant(reached)}{of_asked} streams open on average")
+    if slip_ms is not None:
+        parts.append(f"requests left at most {ms(slip_ms)} late (p99)")
+    return "; ".join(parts) or None
+
+
+def _asked_streams(summary: Summary) -> float | None:
+    return finite(setting(summary, "concurrency"))

@@ -1,0 +1,205 @@
+"""The summary of a run in the terminal, from the verdict down to the instrument.
+
+It lays out what `words`, `peers` and `histogram` say; it computes nothing, and it trusts no text
+that came from a server: control characters never reach the terminal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from legato.report import words
+from legato.report.advice import advice, next_command
+from legato.report.failures import failure_lines
+from legato.report.figures import UNKNOWN, ms, significant, whole, within
+from legato.report.histogram import ASCII_BARS, UNICODE_BARS, histogram_lines
+from legato.report.instrument import instrument_lines
+from legato.report.lookup import Summary, count, finite, interval, items, number, setting, text
+from legato.report.page import Page
+from legato.report.peers import APPROXIMATE, Reading, own_reading, peer_groups
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 100  # from this many columns on, an interval stands beside its figure
+
+# A badge sets both its colours, so that it reads on light and on dark backgrounds.
+BADGES = {
+    "valid": "bold black on green",
+    "degraded": "bold black on yellow",
+    "invalid": "bold white on red",
+    "failed": "bold white on red",
+}
+ROWS = (
+    ("ITL", "itl_ms"),
+    ("chunk gap", "chunk_gap_ms"),
+    ("TPOT", "tpot_ms"),
+    ("TTFT", "ttft_ms"),
+    ("TTFT, intended", "ttft_intended_ms"),
+    ("decode", "decode_ms"),
+    ("E2E", "e2e_ms"),
+)
+# Rows shown only where they say something that another row does not.
+ECHOES = {"chunk_gap_ms": "itl_ms", "ttft_intended_ms": "ttft_ms"}
+COLUMNS = ("p50", "p90", "p99", "max", "mean")
+
+
+def render(summary: Summary, console: Console) -> None:
+    """Print the summary of a run."""
+    page = Page(console)
+    _title(page, summary)
+    _headline(page, summary)
+    if words.measured(summary):
+        _table(page, summary)
+        _histogram(page, summary)
+        _pace(page, summary)
+        _peers(page, summary)
+    _failures(page, summary)
+    _instrument(page, summary)
+    _next(page, summary)
+
+
+def _title(page: Page, summary: Summary) -> None:
+    streams = setting(summary, "concurrency")
+    rate = setting(summary, "rate")
+    duration_s = number(summary, "run", "duration_s")
+    parts = [
+        text(summary, "run", "settings", "url"),
+        text(summary, "run", "settings", "model"),
+        None if finite(streams) is None else f"{whole(streams)} at once",
+        None if finite(rate) is None else f"{significant(rate)} requests/s",
+        f"{whole(count(summary, 'streams', 'total'))} requests",
+        None if duration_s is None else f"in {ms(duration_s * 1000)}",
+    ]
+    page.line(" · ".join(part for part in parts if part))
+    page.gap()
+
+
+def _headline(page: Page, summary: Summary) -> None:
+    verdict = words.verdict(summary)
+    page.headline(verdict.upper(), BADGES.get(verdict, "bold reverse"), words.headline(summary))
+    page.gap()
+
+
+def _table(page: Page, summary: Summary) -> None:
+    rows = [(name, key) for name, key in ROWS if _worth_a_row(summary, key)]
+    cells = [[name, *(_figures(summary, key, page.width)[0])] for name, key in rows]
+    below = [["", *(_figures(summary, key, page.width)[1])] for _, key in rows]
+    lines = [line for pair in zip(cells, below, strict=True) for line in pair if any(line)]
+    page.figures(["", *COLUMNS], lines)
+    if any(UNKNOWN in line for line in cells):
+        page.line(f"{UNKNOWN} too few samples: 10 from 5 streams must lie beyond a percentile")
+    page.line(_throughput(summary))
+    page.gap()
+
+
+def _worth_a_row(summary: Summary, key: str) -> bool:
+    if number(summary, key, "n") in (None, 0) and number(summary, key, "mean") is None:
+        return False
+    echo = ECHOES.get(key)
+    if echo is None:
+        return True
+    return any(
+        ms(number(summary, key, column)) != ms(number(summary, echo, column)) for column in COLUMNS
+    )
+
+
+def _figures(summary: Summary, key: str, width: int) -> tuple[list[str], list[str]]:
+    """(figures, what stands below them): narrow pages put the interval on a line of its own."""
+    above, below = [], []
+    for column in COLUMNS:
+        figure, ends = number(summary, key, column), interval(summary, key, column)
+        around = "" if figure is None or ends is None else within(*ends, figure)
+        beside = around and width >= WIDE
+        above.append(f"{ms(figure)} ({around})" if beside else ms(figure))
+        below.append("" if beside else around)
+    return above, below
+
+
+def _throughput(summary: Summary) -> str:
+    stream, system = number(summary, "tps", "stream"), number(summary, "tps", "system")
+    parts = [
+        None if stream is None else f"{significant(stream)} tokens/s a stream",
+        None if system is None else f"{significant(system)} tokens/s in all",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _histogram(page: Page, summary: Summary) -> None:
+    edges = [finite(edge) for edge in items(summary, "histogram_ms", "edges")]
+    counts = [finite(held) for held in items(summary, "histogram_ms", "counts")]
+    known_edges = [edge for edge in edges if edge is not None]
+    known_counts = [held for held in counts if held is not None and held >= 0]
+    whole_bins = len(known_edges) == len(edges) and len(known_counts) == len(counts)
+    if not whole_bins or len(edges) != len(counts) + 1 or not sum(known_counts):
+        return
+    bars = UNICODE_BARS if page.can_show(UNICODE_BARS) else ASCII_BARS
+    page.heading("Token gaps, log scale (a bar, however low, holds at least one)")
+    for line in histogram_lines(known_edges, known_counts, page.width - 2, bars):
+        page.verbatim(line)
+    page.gap()
+
+
+def _pace(page: Page, summary: Summary) -> None:
+    # What the client added stands with the instrument, below.
+    client = words.client_words(summary)
+    page.heading("In words")
+    page.bullets(
+        [said for said in words.verdict_words(summary) if said != client]
+        + words.reader_words(summary)
+    )
+    page.gap()
+
+
+def _peers(page: Page, summary: Summary) -> None:
+    groups = peer_groups(summary)
+    if not groups:
+        return
+    page.heading("What other tools would have printed as ITL, and as mean TTFT")
+    page.readings(
+        ("mean", "p50", "p99", "TTFT"),
+        [
+            (["legato"], _times(own_reading(summary))),
+            *(([", ".join(group.names), *group.flaws], _times(group.reading)) for group in groups),
+        ],
+    )
+    if any(name.startswith(APPROXIMATE) for group in groups for name in group.names):
+        page.line(f"{APPROXIMATE} approximate: the recording lacks what that tool counts")
+    page.gap()
+
+
+def _times(reading: Reading) -> list[str]:
+    return [ms(figure) for figure in (*reading.itl, reading.ttft_mean_ms)]
+
+
+def _failures(page: Page, summary: Summary) -> None:
+    failures = failure_lines(summary)
+    if not failures:
+        return
+    page.heading("Failures")
+    page.labelled(failures)
+    page.gap()
+
+
+def _instrument(page: Page, summary: Summary) -> None:
+    lines = instrument_lines(summary)
+    if not lines:
+        return
+    page.heading("The instrument")
+    page.labelled(lines)
+    page.gap()
+
+
+def _next(page: Page, summary: Summary) -> None:
+    verdict, reasons, steps = words.verdict(summary), words.reasons(summary), advice(summary)
+    if reasons:
+        page.heading(f"Why {verdict}")
+        page.bullets(reasons)
+        page.gap()
+    if steps:
+        page.heading("Where to look")
+        page.bullets(steps)
+        page.gap()
+    path = text(summary, "run", "recording")
+    command, purpose = next_command(summary)
+    page.labelled([*([("recording", path)] if path else []), ("next", command), ("", purpose)])

@@ -1,0 +1,223 @@
+"""A summary in sentences: what a person would say after looking at the figures.
+
+Pure functions of a summary. A run is called smooth only when everything that could contradict it
+is known and does not; an unknown is never taken for a good sign.
+"""
+
+from __future__ import annotations
+
+from legato.report.figures import at_most_ms, ms, of, percent, significant, whole, within
+from legato.report.lookup import Summary, count, interval, items, number, setting, text, value
+
+# Above these a run is not called smooth. A few tokens that share an arrival go unnoticed by a
+# reader; a p99 of twice the median is the lower end of what the field calls a healthy tail.
+BURST_SHARE_LIMIT = 0.05
+TOKENS_PER_CHUNK_LIMIT = 1.05
+SPREAD_LIMIT = 2.0
+CV_LIMIT = 0.5
+
+STALL_FLOOR_MS = 100  # no gap below it counts as a stall
+
+
+def verdict_words(summary: Summary) -> list[str]:
+    """The run in sentences, the most important first; none ends with a full stop."""
+    words = [target_words(summary), partial_words(summary)]
+    if number(summary, "itl_ms", "n"):
+        words += [*pace_words(summary), client_words(summary), token_words(summary)]
+    return [sentence for sentence in words if sentence]
+
+
+def headline(summary: Summary) -> str:
+    """The verdict in words and the main figure with its interval; then what is missing."""
+    target, partial = target_words(summary), partial_words(summary)
+    said: list[str | None]
+    if not measured(summary):
+        said = [target, partial]
+    elif not number(summary, "itl_ms", "n"):
+        said = ["no gaps to measure: no answer held a second token", target, partial]
+    elif verdict(summary) == "failed":
+        said = [target, _main_figure(summary), partial]
+    elif verdict(summary) == "invalid":
+        said = ["do not quote these figures", _main_figure(summary), target, partial]
+    else:
+        said = [pace_words(summary)[0], _main_figure(summary), target, partial]
+    return " ".join(f"{_capital(sentence)}." for sentence in said if sentence)
+
+
+def verdict(summary: Summary) -> str:
+    """`failed` when no stream succeeded, else the instrument's verdict, else `unknown`."""
+    if not measured(summary) or number(summary, "streams", "ok") == 0:
+        return "failed"
+    return text(summary, "instrument", "verdict") or "unknown"
+
+
+def measured(summary: Summary) -> bool:
+    """Whether any stream gave something to measure."""
+    return count(summary, "streams", "ok") > 0 or bool(number(summary, "itl_ms", "n"))
+
+
+def target_words(summary: Summary) -> str | None:
+    """What is wrong with the endpoint as a whole, or with some of its answers."""
+    total, ok = count(summary, "streams", "total"), count(summary, "streams", "ok")
+    silent = count(summary, "streams", "not_streaming")
+    if not total and not measured(summary):
+        return "nothing was measured: no request was completed"
+    if not measured(summary) and silent and silent == total:
+        return "does not stream: each answer came in one piece, so there is no gap to measure"
+    if verdict(summary) == "failed":
+        return "every stream failed" + (f": {whole(total)} of {whole(total)}" if total else "")
+    if silent:
+        return f"{whole(silent)} of {whole(total)} answers did not stream"
+    if ok < total:
+        return f"{whole(total - ok)} of {whole(total)} streams failed"
+    return None
+
+
+def partial_words(summary: Summary) -> str | None:
+    if not value(summary, "run", "partial"):
+        return None
+    total, asked = count(summary, "streams", "total"), setting(summary, "requests")
+    if isinstance(asked, int) and not isinstance(asked, bool):
+        return f"partial run: stopped after {whole(total)} of {whole(asked)} requests"
+    return f"partial run: stopped early, after {of(total, 'request')}"
+
+
+def pace_words(summary: Summary) -> list[str]:
+    """How the tokens came: bursts, stalls, unevenness; `smooth` when there is none of it."""
+    flaws = [flaw for flaw in (burst_words(summary), stall_words(summary)) if flaw]
+    if flaws:
+        return flaws
+    uneven = spread_words(summary)
+    if uneven:
+        return [uneven]
+    if verdict(summary) == "invalid":
+        return ["smoothness not judged: the run is invalid"]
+    if verdict(summary) == "failed":
+        return ["smoothness not judged: no stream ended well"]
+    if not _smoothness_known(summary):
+        return ["smoothness unknown: too few gaps to tell"]
+    return ["smooth" if verdict(summary) == "valid" else "smooth, as far as the client could tell"]
+
+
+def burst_words(summary: Summary) -> str | None:
+    share = number(summary, "smoothness", "burst_share") or 0.0
+    per_chunk = number(summary, "tokens_per_chunk", "mean") or 1.0
+    if share <= BURST_SHARE_LIMIT and per_chunk <= TOKENS_PER_CHUNK_LIMIT:
+        return None
+    # In groups of k, k - 1 of k gaps lie inside a group.
+    together = max(per_chunk, 1 / (1 - share) if share < 1 else per_chunk)
+    if together < 1.5:
+        apart = max(share, 1 - 1 / per_chunk)
+        return f"partly bursty: {percent(apart)} of tokens came together with the one before"
+    about = "" if abs(together - round(together)) < 0.15 else "about "
+    where = "inside one event" if per_chunk > 0.75 * together else "several events in one segment"
+    return f"bursty: {about}{of(round(together), 'token')} at a time, {where}"
+
+
+def stall_words(summary: Summary) -> str | None:
+    stalls = count(summary, "smoothness", "stall_count")
+    if not stalls:
+        return None
+    longest_ms = number(summary, "chunk_gap_ms", "max")
+    longest = "" if longest_ms is None else f", the longest {ms(longest_ms)}"
+    return f"{of(stalls, 'stall')} over {STALL_FLOOR_MS} ms{_where_stalled(summary)}{longest}"
+
+
+def _where_stalled(summary: Summary) -> str:
+    hit, total = number(summary, "smoothness", "streams_with_stalls"), _streams_with_gaps(summary)
+    return "" if hit is None or total is None else f" in {whole(hit)} of {of(total, 'stream')}"
+
+
+def _streams_with_gaps(summary: Summary) -> int | None:
+    if number(summary, "streams", "total") is None:
+        return None
+    return count(summary, "streams", "total") - count(summary, "streams", "not_streaming")
+
+
+def spread_words(summary: Summary) -> str | None:
+    """Unevenness that is neither burst nor stall."""
+    ratio, cv = tail_ratio(summary), number(summary, "smoothness", "cv")
+    if ratio is not None and ratio > SPREAD_LIMIT:
+        tail = "slowest 1 %" if number(summary, "itl_ms", "p99") is not None else "slowest"
+        return f"uneven: the {tail} of gaps took over {significant(ratio)} × the median"
+    if cv is not None and cv > CV_LIMIT:
+        return f"uneven: gaps vary by {percent(cv)} of their mean"
+    return None
+
+
+def tail_ratio(summary: Summary) -> float | None:
+    """p99 over p50; where a p99 is not given, the largest gap over p50."""
+    p50 = number(summary, "itl_ms", "p50")
+    tail = number(summary, "itl_ms", "p99")
+    tail = number(summary, "itl_ms", "max") if tail is None else tail
+    return None if not p50 or tail is None else tail / p50
+
+
+def _smoothness_known(summary: Summary) -> bool:
+    known = (
+        number(summary, "smoothness", "burst_share"),
+        number(summary, "smoothness", "stall_count"),
+        number(summary, "smoothness", "cv"),
+        number(summary, "tokens_per_chunk", "mean"),
+        tail_ratio(summary),
+    )
+    return None not in known
+
+
+def client_words(summary: Summary) -> str | None:
+    """What the measuring client may have added to a gap."""
+    p99_us, max_us = (number(summary, "instrument", "error_us", q) for q in ("p99", "max"))
+    if p99_us is None:
+        return None if max_us is None else f"the client added at most {at_most_ms(max_us / 1000)}"
+    most = f"the client added at most {at_most_ms(p99_us / 1000)}"
+    if max_us is None or max_us <= p99_us:
+        return most
+    return f"{most} to 99 % of gaps, {at_most_ms(max_us / 1000)} at worst"
+
+
+def token_words(summary: Summary) -> str | None:
+    """A warning where tokens per chunk were not counted."""
+    source = text(summary, "tokens", "source")
+    guessed = count(summary, "tokens", "sources", "chunks")
+    if source == "chunks":
+        return "token counts are a guess: one per chunk"
+    if guessed:
+        return f"token counts of {of(guessed, 'stream')} are a guess: one per chunk"
+    if source == "usage_spread":
+        return "tokens per chunk are an estimate: the server's total spread over the chunks"
+    return None
+
+
+def reader_words(summary: Summary) -> list[str]:
+    """What someone who reads along at ten tokens a second would notice."""
+    fluidity = number(summary, "smoothness", "fluidity_index")
+    wait_ms = number(summary, "smoothness", "reader_wait_ms")
+    said = []
+    if fluidity is not None:
+        deadlines = "1 s to the first token, then 100 ms each"
+        said.append(f"{percent(fluidity)} of a reader's deadlines met ({deadlines})")
+    if wait_ms:
+        said.append(f"a reader waits {ms(wait_ms)} an answer for text that is late")
+    return said
+
+
+def reasons(summary: Summary) -> list[str]:
+    return [reason for reason in items(summary, "instrument", "reasons") if isinstance(reason, str)]
+
+
+def _main_figure(summary: Summary) -> str:
+    mean, p50, p99 = (number(summary, "itl_ms", key) for key in ("mean", "p50", "p99"))
+    tail = "" if p99 is None else f", {ms(p99)} at p99"
+    if p50 is None:
+        return f"ITL averages {ms(mean)}{tail}; too few gaps for a median"
+    # Where most tokens come together the median gap is nothing, and says nothing.
+    if mean is not None and p50 < mean / 10:
+        return f"ITL averages {ms(mean)} ({ms(p50)} at the median){tail}"
+    ends = interval(summary, "itl_ms", "p50")
+    around = "" if ends is None else within(*ends, p50)
+    certain = f" (95 % interval {around})" if around else ""
+    return f"ITL is {ms(p50)} at the median{certain}{tail}"
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,84 @@
+"""Splits a response body into events as they complete: server-sent events, whole or in pieces.
+
+Lines may end in LF, CRLF or CR; comments and fields other than `data` are dropped; the `data`
+lines of one event are joined by LF. An event is complete at its blank line.
+"""
+
+from __future__ import annotations
+
+MAX_EVENT_BYTES = 64 * 1024 * 1024
+
+
+class EventTooLongError(Exception):
+    """An event that never ends."""
+
+
+class ServerSentEvents:
+    """Incremental splitter: `feed` returns the data of the events that these bytes completed."""
+
+    __slots__ = ("_held_cr", "_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []  # of the event that is not complete yet
+        self._size = 0
+        self._held_cr = False  # the last byte was CR: an LF that follows belongs to it
+
+    @property
+    def pending(self) -> bool:
+        """Is part of an event held?"""
+        return self._size > 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        if b"\r" in data or self._held_cr:
+            data = self._unify(data)
+        if self._size:
+            # Only the seam can complete what is held: look at its last byte and at what is new.
+            seam = self._pieces[-1][-1:] + data
+            if b"\n\n" not in seam:
+                self._hold(data)
+                return []
+            data = b"".join(self._pieces) + data
+            self._pieces.clear()
+            self._size = 0
+        blocks = data.split(b"\n\n")
+        if blocks[-1]:
+            self._hold(blocks.pop())
+        return [event for block in blocks if (event := _data_of(block)) is not None]
+
+    def finish(self) -> list[bytes]:
+        """At the end of the body: an event whose blank line never came, if it has data."""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        event = _data_of(data.rstrip(b"\n"))
+        return [] if event is None else [event]
+
+    def _hold(self, data: bytes) -> None:
+        if data:
+            self._pieces.append(data)
+            self._size += len(data)
+            if self._size > MAX_EVENT_BYTES:
+                raise EventTooLongError
+
+    def _unify(self, data: bytes) -> bytes:
+        """All line ends to LF."""
+        if self._held_cr and data[:1] == b"\n":
+            data = data[1:]
+            if not data:
+                self._held_cr = False
+                return data
+        self._held_cr = data[-1:] == b"\r"
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _data_of(block: bytes) -> bytes | None:
+    """The data of one event, or None for a block without any."""
+    if block.startswith(b"data: ") and b"\n" not in block:
+        return block[6:]
+    lines = []
+    for line in block.split(b"\n"):
+        if line.startswith(b"data:"):
+            lines.append(line[6:] if line[5:6] == b" " else line[5:])
+        elif line == b"data":
+            lines.append(b"")
+    return b"\n".join(lines) if lines else None
