@@ -15,7 +15,7 @@ from legato.errors import LegatoError, UsageError
 # name: (module with add_arguments and run, what it does)
 COMMANDS = {
     "bench": (
-        "legato.load.command",
+        "legato.traffic.command",
         "measure an endpoint under load; with no URL, measure the metronome",
     ),
     "report": ("legato.report.command", "show recordings again"),

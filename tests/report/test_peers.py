@@ -25,13 +25,13 @@ def test_an_approximate_tool_is_marked() -> None:
 
 def test_several_tokens_a_chunk_explain_why_chunk_counting_tools_differ() -> None:
     groups = {group.names[0]: group for group in peer_groups(summaries.multi_token())}
-    assert groups["vLLM"].flaws == ["a chunk counts as one token, whatever it holds"]
+    assert groups["vLLM"].flaws == ["a chunk counts as one token"]
     assert groups["≈inference-perf"].flaws == ["zeros inside a chunk, then the whole gap"]
 
 
 def test_with_one_token_a_chunk_the_reason_is_another() -> None:
     groups = {group.names[0]: group for group in peer_groups(summaries.open_loop())}
-    assert groups["vLLM"].flaws == ["role-only, empty and finish chunks count too"]
+    assert groups["vLLM"].flaws == ["role, empty and finish chunks count too"]
 
 
 def test_a_ttft_that_differs_is_explained() -> None:
@@ -44,6 +44,14 @@ def test_a_tool_without_an_itl_is_shown_by_its_tpot() -> None:
     summary["dialects"] = {"mlperf": {"tpot_ms": {"mean": 7.0, "p50": 7.0, "p99": 7.5}}}
     (group,) = peer_groups(summary)
     assert group.reading.mean_ms == 7.0
+
+
+def test_a_tool_that_prints_fewer_figures_joins_those_it_does_not_contradict() -> None:
+    summary = summaries.smooth()
+    summary["dialects"]["guidellm"]["itl_ms"]["p99"] = None
+    first, *_ = peer_groups(summary)
+    assert "GuideLLM" in first.names
+    assert first.reading.p99_ms == 11.2
 
 
 def test_tools_without_figures_are_left_out() -> None:

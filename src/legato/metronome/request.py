@@ -53,11 +53,6 @@ class RequestParser:
         self._head: _Head | None = None
         self.wants_continue = False
 
-    @property
-    def idle(self) -> bool:
-        """Whether no byte of a request waits here."""
-        return not self._buffer
-
     def feed(self, data: bytes) -> None:
         self._buffer += data
 

@@ -146,7 +146,7 @@ class Server:
             self._forget(connection)
         elif connection.closes:
             self._shut(connection)
-        elif not connection.parser.idle:
+        else:
             self._take(connection)
 
     # --- receiving --------------------------------------------------------------------------
@@ -202,24 +202,25 @@ class Server:
             if out := connection.tls.pending():
                 self._transmit(connection, out)
         connection.parser.feed(data)
-        if connection.turn is None and connection.rest is None:
-            self._take(connection)
+        self._take(connection)
 
     def _take(self, connection: Connection) -> None:
-        """Answer the next request, if all of it is here."""
-        try:
-            request = connection.parser.take()
-        except BadRequest as problem:
-            connection.closes = True
-            self._refuse(connection, problem)
-            return
-        if request is not None:
+        """Answer the requests that are here in full, one after the other."""
+        while connection.turn is None and connection.rest is None and not connection.closes:
+            try:
+                request = connection.parser.take()
+            except BadRequest as problem:
+                connection.closes = True
+                self._refuse(connection, problem)
+                return
+            if request is None:
+                break
             connection.closes = not request.keep_alive
             try:
                 self._answer(connection, request)
             except BadRequest as problem:
                 self._refuse(connection, problem)
-        elif connection.parser.wants_continue:
+        if connection.parser.wants_continue:
             connection.parser.wants_continue = False
             self._reply(connection, b"HTTP/1.1 100 Continue\r\n\r\n")
 

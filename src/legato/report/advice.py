@@ -9,7 +9,11 @@ from __future__ import annotations
 import shlex
 
 from legato.report import words
-from legato.report.lookup import Summary, count, number, text
+from legato.report.lookup import Summary, count, finite, number, recordings, setting, text
+
+# The verdict's own limits, for telling a late client from a load that ended too soon.
+MERGED_LIMIT = 0.03
+REACHED_LIMIT = 0.98
 
 
 def advice(summary: Summary) -> list[str]:
@@ -22,16 +26,35 @@ def advice(summary: Summary) -> list[str]:
 
 def next_command(summary: Summary) -> tuple[str, str]:
     """(a command to type, what it is for)."""
-    path, verdict = text(summary, "run", "recording"), words.verdict(summary)
+    paths, verdict = recordings(summary), words.verdict(summary)
     if verdict == "failed":
         url = text(summary, "run", "settings", "url")
         target = f" {shlex.quote(url)}" if url else ""
         return f"legato bench{target} --concurrency 1 --requests 1", "one request alone"
+    if _load_not_held(summary):
+        return _longer_load(summary), "the same load, held for longer"
     if verdict in ("degraded", "invalid"):
         return "legato calibrate", "how much load this machine can measure"
-    if path:
-        return f"legato report {shlex.quote(path)} --json", "every figure, for a program"
+    if paths:
+        return f"legato report {shlex.join(paths)} --json", "every figure, for a program"
     return "legato bench --help", "what else can be measured"
+
+
+def _load_not_held(summary: Summary) -> bool:
+    """Whether a client that kept up nevertheless had fewer streams open than asked for."""
+    asked = finite(setting(summary, "concurrency"))
+    reached = number(summary, "instrument", "concurrency_reached")
+    merged = number(summary, "instrument", "client_merged_share")
+    if asked is None or reached is None or merged is None:
+        return False
+    return reached < REACHED_LIMIT * asked and merged <= MERGED_LIMIT
+
+
+def _longer_load(summary: Summary) -> str:
+    url, asked = text(summary, "run", "settings", "url"), int(setting(summary, "concurrency"))
+    requests = max(10 * asked, 2 * count(summary, "streams", "total"))
+    target = f" {shlex.quote(url)}" if url else ""
+    return f"legato bench{target} --concurrency {asked} --requests {requests}"
 
 
 def _for_target(summary: Summary) -> str:

@@ -40,9 +40,8 @@ def unit_of(time_ms: float) -> tuple[float, str]:
 
 
 def at_most_ms(time_ms: float) -> str:
-    """An upper bound in ms, rounded up to two significant digits."""
-    if time_ms <= 0:
-        return "0 ms"
+    """An upper bound in ms, rounded up to two significant digits, or to a microsecond."""
+    time_ms = max(time_ms, 0.001)
     step = 10.0 ** (math.floor(math.log10(time_ms)) - 1)
     # 0.02 / 0.001 is a hair over 20: without the tolerance it would round up to 0.021.
     bound = math.ceil(time_ms / step - 1e-9) * step

@@ -34,11 +34,12 @@ def _error(summary: Summary) -> str | None:
     added = client_words(summary)
     if added is None:
         return None
-    return f"{added} (excluding NIC coalescing)" if _beyond_loopback(summary) else added
-
-
-def _beyond_loopback(summary: Summary) -> bool:
-    return value(summary, "run", "host", "loopback") is False
+    reservations = []
+    if value(summary, "run", "calibration") is None:
+        reservations.append("not calibrated")
+    if value(summary, "run", "host", "loopback") is False:
+        reservations.append("excluding NIC coalescing")
+    return f"{added} ({', '.join(reservations)})" if reservations else added
 
 
 def _lag(summary: Summary) -> str | None:

@@ -58,6 +58,12 @@ def interval(summary: Summary, metric: str, quantile: str) -> tuple[float, float
     return ends[0], ends[1]
 
 
+def recordings(summary: Summary) -> list[str]:
+    """The files the summary is of: `run.recording` is a path or a list of them."""
+    one = text(summary, "run", "recording")
+    return [one] if one else [p for p in items(summary, "run", "recording") if isinstance(p, str)]
+
+
 def setting(summary: Summary, name: str) -> Any:
     """A setting of the run."""
     return value(summary, "run", "settings", name)

@@ -5,24 +5,27 @@ It compares and names; the figures themselves come from the summary's `dialects`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import median
 
 from legato.report.lookup import Summary, number, value
 from legato.report.words import TOKENS_PER_CHUNK_LIMIT
 
 # Figures this close are one figure to a reader.
-AGREEMENT = 0.02
+AGREEMENT = 0.05
 APPROXIMATE = "≈"
 
-_MEANS = "one mean a request: the tail is averaged away"
-_CHUNKS = "a chunk counts as one token, whatever it holds"
+_CHUNKS = "a chunk counts as one token"
 _ZEROS = "zeros inside a chunk, then the whole gap"
-_EXTRA_CHUNKS = "role-only, empty and finish chunks count too"
-_INTERPOLATED = "other chunks counted, or percentiles taken another way"
+_MEANS = "one mean a request: no single gap shows"
+_LINES = "a mean over lines, first wait included"
+_EXTRA_CHUNKS = "role, empty and finish chunks count too"
+_INTERPOLATED = "percentiles taken another way"
 
-# tool -> (name, why its ITL differs from the token gaps, why its TTFT may differ)
+# tool -> (name, what its ITL is instead of a token gap, why its TTFT may differ)
 TOOLS = {
-    "vllm": ("vLLM", _CHUNKS, "a role-only chunk counts as the first token"),
+    "vllm": ("vLLM", _CHUNKS, "a role-only chunk counts as first"),
     "sglang": ("SGLang", _CHUNKS, ""),
     "evalscope": ("EvalScope", _CHUNKS, ""),
     "servebench": ("servebench", _CHUNKS, ""),
@@ -35,13 +38,13 @@ TOOLS = {
     "genai_bench": ("genai-bench", _MEANS, ""),
     "mlperf": ("MLPerf", _MEANS, "counted from the intended send"),
     "endpoints": ("MLCommons-endpoints", _MEANS, ""),
-    "llmperf": ("llmperf", "the wait for the first token is averaged in", ""),
+    "llmperf": ("llmperf", _LINES, ""),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """ITL (or TPOT where a tool prints no ITL) and TTFT as one tool prints them, in ms."""
+    """ITL (or TPOT where a tool prints no ITL) and TTFT as printed, in ms."""
 
     mean_ms: float | None
     p50_ms: float | None
@@ -49,17 +52,23 @@ class Reading:
     ttft_mean_ms: float | None
 
     @property
-    def itl(self) -> tuple[float | None, float | None, float | None]:
-        return self.mean_ms, self.p50_ms, self.p99_ms
+    def figures_ms(self) -> tuple[float | None, ...]:
+        return self.mean_ms, self.p50_ms, self.p99_ms, self.ttft_mean_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Tools whose figures agree, and why they differ from ours; no flaw where they do not."""
+    """Tools that agree, and why they differ from ours, if they do."""
 
     names: list[str]
-    reading: Reading
+    readings: list[Reading]
     flaws: list[str]
+
+    @property
+    def reading(self) -> Reading:
+        """The middle of what its tools print; a figure that none prints is none."""
+        columns = zip(*(reading.figures_ms for reading in self.readings), strict=True)
+        return Reading(*(_middle(column) for column in columns))
 
 
 def own_reading(summary: Summary) -> Reading:
@@ -73,25 +82,34 @@ def own_reading(summary: Summary) -> Reading:
 
 def peer_groups(summary: Summary) -> list[Group]:
     """The tools that print something, grouped; those that agree with us first."""
-    ours = own_reading(summary)
     groups: list[Group] = []
-    for tool, (name, itl_flaw, ttft_flaw) in TOOLS.items():
+    for tool, (name, _, _) in TOOLS.items():
         reading = _reading_of(summary, tool)
         if reading is None:
             continue
         shown = f"{APPROXIMATE}{name}" if value(summary, "dialects", tool, "approximate") else name
-        flaws = [] if _agree(reading.itl, ours.itl) else [_cause(tool, itl_flaw, summary)]
-        if ttft_flaw and not _close(reading.ttft_mean_ms, ours.ttft_mean_ms):
-            flaws.append(f"TTFT: {ttft_flaw}")
-        home = next((g for g in groups if g.flaws == flaws and _same(g.reading, reading)), None)
+        flaws = _flaws(summary, tool, reading)
+        home = next((g for g in groups if g.flaws == flaws and _agree(g.reading, reading)), None)
         if home is None:
-            groups.append(Group([shown], reading, flaws))
+            groups.append(Group([shown], [reading], flaws))
         else:
             home.names.append(shown)
+            home.readings.append(reading)
     return sorted(groups, key=lambda group: bool(group.flaws))
 
 
-def _cause(tool: str, itl_flaw: str, summary: Summary) -> str:
+def _flaws(summary: Summary, tool: str, reading: Reading) -> list[str]:
+    ours = own_reading(summary)
+    _, itl_flaw, ttft_flaw = TOOLS[tool]
+    flaws = []
+    if not all(map(_close, reading.figures_ms[:3], ours.figures_ms[:3])):
+        flaws.append(_cause(summary, tool, itl_flaw))
+    if ttft_flaw and not _close(reading.ttft_mean_ms, ours.ttft_mean_ms):
+        flaws.append(f"TTFT: {ttft_flaw}")
+    return flaws
+
+
+def _cause(summary: Summary, tool: str, itl_flaw: str) -> str:
     """Why a tool's ITL differs; with one token a chunk, chunks are not the reason."""
     per_chunk = number(summary, "tokens_per_chunk", "mean")
     if itl_flaw not in (_CHUNKS, _ZEROS) or (per_chunk and per_chunk > TOKENS_PER_CHUNK_LIMIT):
@@ -109,16 +127,13 @@ def _reading_of(summary: Summary, tool: str) -> Reading | None:
     return Reading(mean, p50, p99, number(summary, "dialects", tool, "ttft_ms", "mean"))
 
 
-def _same(one: Reading, other: Reading) -> bool:
-    pairs = zip((*one.itl, one.ttft_mean_ms), (*other.itl, other.ttft_mean_ms), strict=True)
-    return all((a is None) == (b is None) and _close(a, b) for a, b in pairs)
+def _agree(one: Reading, other: Reading) -> bool:
+    return all(map(_close, one.figures_ms, other.figures_ms))
 
 
-def _agree(
-    theirs: tuple[float | None, float | None, float | None],
-    ours: tuple[float | None, float | None, float | None],
-) -> bool:
-    return all(_close(a, b) for a, b in zip(theirs, ours, strict=True))
+def _middle(figures_ms: Iterable[float | None]) -> float | None:
+    known_ms = [figure for figure in figures_ms if figure is not None]
+    return median(known_ms) if known_ms else None
 
 
 def _close(one: float | None, other: float | None) -> bool:

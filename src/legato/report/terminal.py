@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING
 from legato.report import words
 from legato.report.advice import advice, next_command
 from legato.report.failures import failure_lines
-from legato.report.figures import UNKNOWN, ms, significant, whole, within
+from legato.report.figures import UNKNOWN, ms, percent, significant, whole, within
 from legato.report.histogram import ASCII_BARS, UNICODE_BARS, histogram_lines
 from legato.report.instrument import instrument_lines
-from legato.report.lookup import Summary, count, finite, interval, items, number, setting, text
+from legato.report.lookup import (
+    Summary,
+    count,
+    finite,
+    interval,
+    items,
+    number,
+    recordings,
+    setting,
+    text,
+)
 from legato.report.page import Page
-from legato.report.peers import APPROXIMATE, Reading, own_reading, peer_groups
+from legato.report.peers import AGREEMENT, APPROXIMATE, Reading, own_reading, peer_groups
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +51,7 @@ ROWS = (
 )
 # Rows shown only where they say something that another row does not.
 ECHOES = {"chunk_gap_ms": "itl_ms", "ttft_intended_ms": "ttft_ms"}
+ECHO_LIMIT = 0.01
 COLUMNS = ("p50", "p90", "p99", "max", "mean")
 
 
@@ -99,8 +110,12 @@ def _worth_a_row(summary: Summary, key: str) -> bool:
     echo = ECHOES.get(key)
     if echo is None:
         return True
+    if key == "ttft_intended_ms" and setting(summary, "mode") == "closed":
+        return False  # a slot that falls free intends its next request at once
+    pairs = [(number(summary, key, column), number(summary, echo, column)) for column in COLUMNS]
     return any(
-        ms(number(summary, key, column)) != ms(number(summary, echo, column)) for column in COLUMNS
+        one is not None and other is not None and abs(one - other) > ECHO_LIMIT * abs(other)
+        for one, other in pairs
     )
 
 
@@ -134,7 +149,7 @@ def _histogram(page: Page, summary: Summary) -> None:
     if not whole_bins or len(edges) != len(counts) + 1 or not sum(known_counts):
         return
     bars = UNICODE_BARS if page.can_show(UNICODE_BARS) else ASCII_BARS
-    page.heading("Token gaps, log scale (a bar, however low, holds at least one)")
+    page.heading("Token gaps, log scale; any mark is at least one gap")
     for line in histogram_lines(known_edges, known_counts, page.width - 2, bars):
         page.verbatim(line)
     page.gap()
@@ -155,7 +170,7 @@ def _peers(page: Page, summary: Summary) -> None:
     groups = peer_groups(summary)
     if not groups:
         return
-    page.heading("What other tools would have printed as ITL, and as mean TTFT")
+    page.heading("What other tools would have printed: ITL, and mean TTFT")
     page.readings(
         ("mean", "p50", "p99", "TTFT"),
         [
@@ -163,13 +178,15 @@ def _peers(page: Page, summary: Summary) -> None:
             *(([", ".join(group.names), *group.flaws], _times(group.reading)) for group in groups),
         ],
     )
-    if any(name.startswith(APPROXIMATE) for group in groups for name in group.names):
-        page.line(f"{APPROXIMATE} approximate: the recording lacks what that tool counts")
+    page.line(
+        f"Tools within {percent(AGREEMENT)} share a row, even where one prints fewer figures;"
+        f" {APPROXIMATE} is approximate."
+    )
     page.gap()
 
 
 def _times(reading: Reading) -> list[str]:
-    return [ms(figure) for figure in (*reading.itl, reading.ttft_mean_ms)]
+    return [ms(figure) for figure in reading.figures_ms]
 
 
 def _failures(page: Page, summary: Summary) -> None:
@@ -200,6 +217,8 @@ def _next(page: Page, summary: Summary) -> None:
         page.heading("Where to look")
         page.bullets(steps)
         page.gap()
-    path = text(summary, "run", "recording")
+    paths = recordings(summary)
     command, purpose = next_command(summary)
-    page.labelled([*([("recording", path)] if path else []), ("next", command), ("", purpose)])
+    page.labelled(
+        [*([("recording", ", ".join(paths))] if paths else []), ("next", command), ("", purpose)]
+    )

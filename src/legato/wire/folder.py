@@ -167,6 +167,7 @@ def _meta(plan: dict[str, Any], facts: list[dict[str, Any]], partial: bool) -> d
     workers_lost = plan["decoding"]["workers"] - len(told)
     meta["partial"] = partial or workers_lost > 0
     meta["clock"] = {
+        "epoch_offset_ns": epoch_ns,
         "anchor_width_ns": max((f["anchor_width_ns"] for f in facts), default=0),
         "steps": max((f["steps"] for f in facts), default=0),
         "lone_chunks": sum(f["lone_chunks"] for f in facts),

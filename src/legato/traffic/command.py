@@ -101,9 +101,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     bench = _bench(args)
-    from legato.load import bench as benches
     from legato.report.command import present
     from legato.report.live import LiveView
+    from legato.traffic import bench as benches
 
     with _target(args) as url, LiveView() as view:
         result = benches.run(bench(url), view)
@@ -133,9 +133,9 @@ def _target(args: argparse.Namespace) -> Iterator[str]:
 
 def _bench(args: argparse.Namespace) -> Any:
     """Everything about the run but its URL, checked."""
-    from legato.load import bench as benches
-    from legato.load import key
-    from legato.load.plan import check_load
+    from legato.traffic import bench as benches
+    from legato.traffic import key
+    from legato.traffic.plan import check_load
     from legato.wire.capture import Deadlines
     from legato.wire.endpoint import parse_url
 

@@ -12,10 +12,10 @@ from typing import Any
 from legato import apis, stamps
 from legato.calibrate import profile
 from legato.errors import RecordingError, UsageError
-from legato.load import host, prompts, runner, target
-from legato.load.key import Key
-from legato.load.plan import Assignment, Load, Request
 from legato.report.live import LiveView, Snapshot
+from legato.traffic import host, prompts, runner, target
+from legato.traffic.key import Key
+from legato.traffic.plan import Assignment, Load, Request
 from legato.wire import endpoint as endpoints
 from legato.wire import folder as folders
 from legato.wire.capture import Deadlines

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from legato.errors import RecordingError
-from legato.load.plan import Assignment, Load
-from legato.load.pulse import PulseFile
-from legato.load.worker import NUMBER
 from legato.report.live import LiveView, Snapshot
+from legato.traffic.plan import Assignment, Load
+from legato.traffic.pulse import PulseFile
+from legato.traffic.worker import NUMBER
 from legato.wire.sketch import Sketch
 
 _READY_TIMEOUT_S = 30.0
@@ -106,7 +106,7 @@ class Runner:
         for assignment in self._assignments:
             fds = () if assignment.ticket_fd is None else (assignment.ticket_fd,)
             process = subprocess.Popen(
-                [sys.executable, "-m", "legato.load.worker"],
+                [sys.executable, "-m", "legato.traffic.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=fds,

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from legato.errors import LegatoError
-from legato.load.plan import Assignment
-from legato.load.prompts import salt
-from legato.load.pulse import PulseFile
+from legato.traffic.plan import Assignment
+from legato.traffic.prompts import salt
+from legato.traffic.pulse import PulseFile
 from legato.wire import spool
 from legato.wire.capture import Capture
 from legato.wire.endpoint import Endpoint, Proxy, tls_context
