@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from legato.errors import RecordingError
@@ -182,7 +183,7 @@ class Recording:
     @cached_property
     def offsets(self) -> Ints:
         """Where each stream's chunks start in the flat chunk arrays; one more than streams."""
-        lengths = np.asarray(pa.compute.list_value_length(self._column("arrival_ns")), np.int64)
+        lengths = np.asarray(pc.list_value_length(self._column("arrival_ns")), np.int64)
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
     @cached_property
@@ -231,12 +232,12 @@ class Recording:
     def ints(self, name: str, missing: int = -1) -> Ints:
         """A scalar integer column; a null is `missing`."""
         return np.asarray(
-            pa.compute.fill_null(self._column(name).cast(pa.int64()), missing), np.int64
+            pc.fill_null(self._column(name).cast(pa.int64()), missing), np.int64
         )
 
     def strings(self, name: str) -> npt.NDArray[np.object_]:
         """A scalar string column; a null is the empty string."""
-        column = pa.compute.fill_null(self._column(name).cast(pa.string()), "")
+        column = pc.fill_null(self._column(name).cast(pa.string()), "")
         return np.asarray(column.to_pylist(), dtype=object)
 
     def stream(self, row: int) -> Stream:

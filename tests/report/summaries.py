@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
+
+Situation = Callable[[], dict[str, Any]]
 
 
 def distribution(
@@ -192,53 +195,34 @@ def all_failed() -> dict[str, Any]:
     summary = smooth()
     for key in [key for key in summary if key.endswith("_ms")]:
         summary[key] = {"n": 0, "mean": None}
-    summary["streams"] = {
-        "total": 7,
-        "ok": 0,
-        "failed": 7,
-        "aborted": 0,
-        "not_streaming": 0,
-        "errors": [
-            {"status": "timeout", "n": 2, "first": "no first byte in 10 s"},
-            {
-                "status": "http_error",
-                "n": 5,
-                "first": "HTTP 503: \x1b[31mno [bold]capacity[/bold]\x1b[0m",
-            },
-        ],
-    }
+    summary["streams"] = {"total": 7, "ok": 0, "failed": 7, "aborted": 0, "not_streaming": 0}
+    summary["failures"] = [
+        failure("timeout", 2, "no first byte in 10 s"),
+        failure("http_error", 5, "HTTP 503: \x1b[31mno [bold]capacity[/bold]\x1b[0m", 503),
+    ]
     summary["tokens"] = summary["tps"] = summary["smoothness"] = summary["dialects"] = None
     summary["tokens_per_chunk"] = summary["instrument"] = None
     return summary
 
 
+def failure(status: str, count: int, error: str, http_status: int | None = None) -> dict[str, Any]:
+    return {"status": status, "http_status": http_status, "count": count, "error": error}
+
+
 def not_streaming() -> dict[str, Any]:
     summary = all_failed()
-    summary["streams"] |= {
-        "failed": 0,
-        "not_streaming": 7,
-        "errors": [
-            {
-                "status": "not_streaming",
-                "n": 7,
-                "first": "the answer is application/json, not an event stream",
-            }
-        ],
-    }
+    summary["streams"] |= {"failed": 0, "not_streaming": 7}
+    summary["failures"] = [
+        failure("not_streaming", 7, "the answer is application/json, not an event stream")
+    ]
     return summary
 
 
 def all_cut() -> dict[str, Any]:
     """No stream ended well, but each gave some tokens first."""
     summary = smooth()
-    summary["streams"] = {
-        "total": 100,
-        "ok": 0,
-        "failed": 0,
-        "aborted": 100,
-        "not_streaming": 0,
-        "errors": [{"status": "aborted", "n": 100, "first": "connection reset after 40 chunks"}],
-    }
+    summary["streams"] |= {"ok": 0, "aborted": 100}
+    summary["failures"] = [failure("aborted", 100, "connection reset after 40 chunks")]
     for key in ("tpot_ms", "tpot_incl_ms", "decode_ms", "e2e_ms"):
         summary[key] = {"n": 0, "mean": None}
     return summary
@@ -247,14 +231,8 @@ def all_cut() -> dict[str, Any]:
 def partial() -> dict[str, Any]:
     summary = smooth()
     summary["run"] |= {"partial": True}
-    summary["streams"] = {
-        "total": 37,
-        "ok": 33,
-        "failed": 0,
-        "aborted": 4,
-        "not_streaming": 0,
-        "errors": [{"status": "aborted", "n": 4, "first": "stopped by the user"}],
-    }
+    summary["streams"] = {"total": 37, "ok": 33, "failed": 0, "aborted": 4, "not_streaming": 0}
+    summary["failures"] = [failure("aborted", 4, "stopped by the user")]
     summary["tokens"] = {"output": 3_300, "source": "chunks"}
     return summary
 

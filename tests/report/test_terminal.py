@@ -69,7 +69,7 @@ def test_foreign_text_neither_overflows_nor_reaches_the_terminal_as_control(
     error: str, path: str, width: int
 ) -> None:
     summary = summaries.all_failed()
-    summary["streams"]["errors"][0]["first"] = error
+    summary["failures"][0]["error"] = error
     summary["run"]["recording"] = path
     page = rendered(summary, width)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import summaries
 from hypothesis import given, settings
@@ -110,7 +108,9 @@ def test_several_tokens_a_chunk_are_never_smooth_whatever_the_burst_share(
 
 
 @pytest.mark.parametrize("situation", [summaries.invalid, summaries.all_cut])
-def test_a_run_that_may_not_be_believed_is_not_called_smooth(situation: Any) -> None:
+def test_a_run_that_may_not_be_believed_is_not_called_smooth(
+    situation: summaries.Situation,
+) -> None:
     assert "smooth" not in verdict_words(situation())
     assert "smooth" not in headline(situation()).lower()
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from legato.apis.chunk import Chunk
+from legato.apis.chunk import Chunk, parse
 from legato.recording import (
     CONTENT,
     DONE,
@@ -55,7 +54,7 @@ def decode_chat(data: bytes) -> Chunk:
     """One event of a chat stream; ValueError where it is none."""
     if data == b"[DONE]":
         return Chunk(DONE, terminal=True)
-    event = json.loads(data)
+    event = parse(data)
     chunk = _envelope(event)
     choices = event.get("choices")
     if not choices:
@@ -87,7 +86,7 @@ def decode_completions(data: bytes) -> Chunk:
     """One event of a text-completion stream; ValueError where it is none."""
     if data == b"[DONE]":
         return Chunk(DONE, terminal=True)
-    event = json.loads(data)
+    event = parse(data)
     chunk = _envelope(event)
     choices = event.get("choices")
     if not choices:

@@ -1,8 +1,10 @@
 """A recording against the metronome's log of what it really sent: the error of every gap.
 
-The truth of an arrival is the interval of the send that brought it, [clock before, clock after];
-on loopback the kernel stamps the segment inside that call. The truth of a gap is the difference
-of the intervals' middles.
+The truth of an arrival is the interval of the send that brought it, [clock before, clock after]:
+on loopback the kernel stamps the segment inside that call. Its point estimate is the clock before:
+the stamp follows within microseconds, while the clock after is often read milliseconds later,
+because the send woke the client and the scheduler let it run first. A recorded arrival must lie
+inside the interval; a recorded gap is compared with the difference of the point estimates.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ class Comparison:
     first: Mask  # the first chunk of its stream
     exact: Mask  # one kernel stamp, one segment: no interval
     merged: Mask  # shared a read because the client was late
-    kernel_ns: Ints  # recorded arrival − middle of the send
-    user_ns: Ints  # time of the read − middle of the send
+    kernel_ns: Ints  # recorded arrival − clock before the send
+    user_ns: Ints  # time of the read − clock before the send
     early_ns: Ints
     width_ns: Ints  # of the truth itself: clock after − clock before
     ttft_ns: Ints  # recorded TTFT − true TTFT, per stream
@@ -57,9 +59,16 @@ class Comparison:
         inexact = ~self.exact
         if not inexact.any():
             return None
-        late = self.kernel_ns[inexact]
-        half = self.width_ns[inexact] // 2
-        return float(((late >= -half) & (late - self.early_ns[inexact] <= half)).mean())
+        latest = self.kernel_ns[inexact]
+        earliest = latest - self.early_ns[inexact]
+        return float(((latest >= 0) & (earliest <= self.width_ns[inexact])).mean())
+
+    @property
+    def inside_share(self) -> float:
+        """Of the exact arrivals: how many lie inside the truth's interval."""
+        late = self.kernel_ns[self.exact]
+        inside = (late >= 0) & (late <= self.width_ns[self.exact])
+        return float(inside.mean()) if len(late) else 0.0
 
 
 def compare(recording: Recording, truth: Truth) -> Comparison:
@@ -81,10 +90,9 @@ def compare(recording: Recording, truth: Truth) -> Comparison:
         if not count:
             continue
         chunks, before, after = chunks[:count], before[:count], after[:count]
-        middle = (before + after) // 2
         arrival = recording.arrival_ns[chunks] + sent_ns[row]
         received = int(truth.request(response)["received_ns"])
-        ttft.append(int(recording.arrival_ns[chunks[0]]) - int(middle[0] - received))
+        ttft.append(int(recording.arrival_ns[chunks[0]]) - int(before[0] - received))
         first = np.zeros(count, bool)
         first[0] = True
         early = recording.early_ns[chunks]
@@ -94,14 +102,26 @@ def compare(recording: Recording, truth: Truth) -> Comparison:
                 first,
                 (early == 0) & on_kernel,
                 (early > 0) & on_kernel,
-                arrival - middle,
-                arrival + recording.lag_ns[chunks] - middle,
+                arrival - before,
+                arrival + recording.lag_ns[chunks] - before,
                 early,
                 after - before,
             )
         )
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return Comparison(len(parts), lost, *columns, np.asarray(ttft, np.int64))
+    columns: Any = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    first, exact, merged, kernel_ns, user_ns, early_ns, width_ns = columns
+    return Comparison(
+        streams=len(parts),
+        lost_events=lost,
+        first=first,
+        exact=exact,
+        merged=merged,
+        kernel_ns=kernel_ns,
+        user_ns=user_ns,
+        early_ns=early_ns,
+        width_ns=width_ns,
+        ttft_ns=np.asarray(ttft, np.int64),
+    )
 
 
 def quantiles_us(errors_ns: Ints) -> dict[str, float | None]:
@@ -109,4 +129,4 @@ def quantiles_us(errors_ns: Ints) -> dict[str, float | None]:
     if not len(errors_ns):
         return {"p50": None, "p99": None, "max": None}
     p50, p99 = np.quantile(errors_ns, [0.5, 0.99])
-    return {"p50": p50 / 1e3, "p99": p99 / 1e3, "max": float(errors_ns.max()) / 1e3}
+    return {"p50": float(p50) / 1e3, "p99": float(p99) / 1e3, "max": float(errors_ns.max()) / 1e3}

@@ -35,11 +35,12 @@ def by_half_doubling(samples: Samples, key: Ints) -> list[dict[str, Any]]:
 
 def _by_bins(samples: Samples, key: Ints, edges: list[int]) -> list[dict[str, Any]]:
     which = np.searchsorted(edges, key, side="right").astype(np.int8)
+    # A stable sort keeps the samples of a bin in order of value.
+    order = np.argsort(which, kind="stable")
+    bounds = np.cumsum(np.bincount(which, minlength=1))
     rows = []
-    for i in np.flatnonzero(np.bincount(which, minlength=1)):
-        if i == 0:
-            continue
-        part = sample.subset(samples, which == i)
+    for i in np.flatnonzero(np.diff(bounds)) + 1:
+        part = sample.subset(samples, order[bounds[i - 1] : bounds[i]])
         rows.append(
             {
                 "from": edges[i - 1],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from legato.metrics.gaps import Floats, Gaps, Mask
+from legato.metrics.gaps import Floats, Gaps
 from legato.recording import Ints
 
 NS_PER_MS = 1_000_000
@@ -48,16 +48,16 @@ def sort(value_ns: Floats, weight: Ints, stream: Ints, at_ns: Ints) -> Samples:
     )
 
 
-def subset(samples: Samples, mask: Mask) -> Samples:
-    """The samples in the mask; they stay sorted."""
-    weight = samples.weight[mask]
+def subset(samples: Samples, chosen: Ints) -> Samples:
+    """The samples at ascending indices; they stay sorted."""
+    weight = samples.weight[chosen]
     return Samples(
-        samples.value_ns[mask],
+        samples.value_ns[chosen],
         weight,
         np.cumsum(weight),
-        samples.stream[mask],
-        samples.at_ns[mask],
-        samples.origin[mask],
+        samples.stream[chosen],
+        samples.at_ns[chosen],
+        samples.origin[chosen],
     )
 
 
@@ -122,7 +122,7 @@ def supported_quantile(samples: Samples, p: float) -> float | None:
 def mean(samples: Samples) -> float | None:
     if samples.n == 0:
         return None
-    return float(np.dot(samples.value_ns, samples.weight) / samples.n)
+    return float((samples.value_ns * samples.weight).sum() / samples.n)
 
 
 def std(samples: Samples) -> float | None:
@@ -130,7 +130,8 @@ def std(samples: Samples) -> float | None:
     centre = mean(samples)
     if centre is None:
         return None
-    return float(np.sqrt(np.dot((samples.value_ns - centre) ** 2, samples.weight) / samples.n))
+    squares = (samples.value_ns - centre) ** 2 * samples.weight
+    return float(np.sqrt(squares.sum() / samples.n))
 
 
 def _interpolate(low: float, high: float, share: float) -> float:

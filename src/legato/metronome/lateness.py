@@ -19,7 +19,7 @@ class Lateness:
 
     def add(self, late_ns: int) -> None:
         at = late_ns >> _SHIFT
-        self._counts[at if at < _LAST_BIN else _LAST_BIN] += 1
+        self._counts[min(at, _LAST_BIN)] += 1
         if late_ns > self.worst_ns:
             self.worst_ns = late_ns
 

@@ -42,7 +42,7 @@ def present(
 
     recording = concatenate([load(run) for run in runs])
     summary = summarise(recording)
-    summary["run"]["recording"] = " ".join(str(run) for run in runs)
+    summary["run"]["recording"] = [str(run) for run in runs]
     if dialect is not None:
         _print_dialect(summary, dialect)
     elif as_json:

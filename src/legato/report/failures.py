@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from legato.report.lookup import Summary, count, items, text
+from legato.report.lookup import Summary, count, items, number, text
 
 LONGEST_ERROR = 300  # characters; a server may answer with a whole page
 
@@ -22,20 +22,27 @@ STATUS_WORDS = {
 
 def failure_lines(summary: Summary) -> list[tuple[str, str]]:
     """(how many of which kind, the first error of that kind), the most frequent first."""
-    kinds = [kind for kind in items(summary, "streams", "errors") if isinstance(kind, Mapping)]
+    kinds = [kind for kind in items(summary, "failures") if isinstance(kind, Mapping)]
     if not kinds:
         kinds = [
-            {"status": status, "n": count(summary, "streams", status)}
+            {"status": status, "count": count(summary, "streams", status)}
             for status in ("failed", "aborted", "not_streaming")
             if count(summary, "streams", status)
         ]
-    kinds.sort(key=lambda kind: -count(kind, "n"))
-    return [(_label(kind), _shortened(text(kind, "first") or "")) for kind in kinds]
+    kinds.sort(key=lambda kind: -count(kind, "count"))
+    return [(f"{count(kind, 'count'):,} × {_name(kind)}", _error(kind)) for kind in kinds]
 
 
-def _label(kind: Summary) -> str:
-    status = text(kind, "status") or "failed"
-    return f"{count(kind, 'n'):,} × {STATUS_WORDS.get(status, status)}"
+def _name(kind: Summary) -> str:
+    status, http_status = text(kind, "status") or "failed", number(kind, "http_status")
+    if status == "http_error" and http_status:
+        return f"HTTP {http_status:.0f}"
+    return STATUS_WORDS.get(status, status)
+
+
+def _error(kind: Summary) -> str:
+    # The name stands before it already.
+    return _shortened((text(kind, "error") or "").removeprefix(f"{_name(kind)}: "))
 
 
 def _shortened(error: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,14 +108,8 @@ def run(args: argparse.Namespace) -> int:
     with _target(args) as url, LiveView() as view:
         result = benches.run(bench(url), view)
     for error in result.errors:
-        print_error(error)
+        print(f"legato: {error}", file=sys.stderr)
     return present([result.out], as_json=args.json, interrupted=result.interrupted)
-
-
-def print_error(sentence: str) -> None:
-    import sys
-
-    print(f"legato: {sentence}", file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -156,13 +150,9 @@ def _bench(args: argparse.Namespace) -> Any:
         duration_s=args.duration,
         warmup=args.warmup,
         workers=args.workers,
-        cpus=len(os.sched_getaffinity(0)),
     )
-    headers, extra_body, secret = (
-        _headers(args.header),
-        _json(args.extra_body),
-        key.find(args.api_key_file),
-    )
+    headers, extra_body = _headers(args.header), _json(args.extra_body)
+    secret = key.find(args.api_key_file)
 
     def bench(url: str) -> benches.Bench:
         return benches.Bench(

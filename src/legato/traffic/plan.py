@@ -3,6 +3,7 @@ build, and what a worker is told."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -46,7 +47,6 @@ def check_load(
     duration_s: float | None,
     warmup: int,
     workers: int | None,
-    cpus: int,
 ) -> Load:
     """The load with its defaults filled in; contradictions are refused."""
     if concurrency is not None and rate is not None:
@@ -69,17 +69,17 @@ def check_load(
             f" raise --requests or lower --concurrency"
         )
     if workers is None:
-        workers = _default_workers(concurrency, cpus)
+        workers = _default_workers(concurrency)
     if concurrency is not None and workers > concurrency:
         raise UsageError(f"--workers {workers} is more than --concurrency {concurrency}")
     return Load(concurrency, rate, requests, duration_s, warmup, workers)
 
 
-def _default_workers(concurrency: int | None, cpus: int) -> int:
+def _default_workers(concurrency: int | None) -> int:
     """One worker reads some 50,000 events a second; another pays only with a core to run on,
     and half of them are left to whatever else this machine does."""
     wanted = -(-(concurrency or 1) // 256)
-    return max(1, min(wanted, cpus // 2))
+    return max(1, min(wanted, len(os.sched_getaffinity(0)) // 2))
 
 
 def _at_least(option: str, value: int | None, least: int) -> None:

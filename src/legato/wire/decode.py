@@ -18,7 +18,7 @@ from legato.recording import EMPTY, OTHER, USER_CLOCK, Stream
 from legato.wire import spool
 from legato.wire.clock import Clock
 from legato.wire.events import EventTooLongError, ServerSentEvents
-from legato.wire.framer import Framer
+from legato.wire.framer import Framer, Head
 from legato.wire.tokens import Tokenizer, count
 
 MAX_ERROR_CHARACTERS = 300
@@ -101,6 +101,7 @@ class _Response:
         self._spans: list[tuple[int, int]] = []
         self._framer = Framer(self._spans)
         self._events = ServerSentEvents()
+        self._is_event_stream: bool | None = None  # None until the head is there
         self._body = b""
         self._problem = ""
         # per read
@@ -129,7 +130,9 @@ class _Response:
             data = record.buffer[spans[0][0] : spans[0][1]]
         else:
             data = b"".join(record.buffer[start:end] for start, end in spans)
-        if self._is_event_stream():
+        if self._is_event_stream is None:
+            self._is_event_stream = _is_event_stream(self._framer.head)
+        if self._is_event_stream:
             self._add(self._split(data), index)
         elif len(self._body) < _KEPT_BODY_BYTES:
             self._body += data
@@ -217,15 +220,6 @@ class _Response:
 
     # --- the body ---------------------------------------------------------------------------
 
-    def _is_event_stream(self) -> bool:
-        head = self._framer.head
-        return (
-            head is not None
-            and head.status == 200
-            and head.fields.get("content-type", "").lower().startswith("text/event-stream")
-            and head.fields.get("content-encoding", "identity").lower() == "identity"
-        )
-
     def _split(self, data: bytes) -> list[bytes]:
         try:
             return self._events.feed(data)
@@ -270,7 +264,7 @@ class _Response:
         encoding = head.fields.get("content-encoding", "identity").lower()
         if encoding != "identity":
             return "protocol_error", f"the body is compressed ({encoding}) though none was asked"
-        if not self._is_event_stream():
+        if not _is_event_stream(head):
             kind = head.fields.get("content-type", "no content type")
             return "not_streaming", f"the answer came whole, as {kind}"
         failed = next((chunk.error for chunk in self._chunks if chunk.error), None)
@@ -281,6 +275,15 @@ class _Response:
         if not any(chunk.terminal or chunk.finish_reason for chunk in self._chunks):
             return "aborted", "the stream ended without [DONE] or a finish reason"
         return "ok", None
+
+
+def _is_event_stream(head: Head | None) -> bool:
+    return (
+        head is not None
+        and head.status == 200
+        and head.fields.get("content-type", "").lower().startswith("text/event-stream")
+        and head.fields.get("content-encoding", "identity").lower() == "identity"
+    )
 
 
 def _settled(segments: list[int]) -> list[int]:

@@ -29,6 +29,15 @@ class ServerSentEvents:
         return self._size > 0
 
     def feed(self, data: bytes) -> list[bytes]:
+        if (
+            not self._size
+            and not self._held_cr
+            and data.startswith(b"data: ")
+            and data.find(b"\n") == len(data) - 2
+            and data.endswith(b"\n\n")
+            and b"\r" not in data
+        ):
+            return [data[6:-2]]  # the usual case: one whole event of one line
         if b"\r" in data or self._held_cr:
             data = self._unify(data)
         if self._size:

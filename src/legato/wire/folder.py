@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from legato import apis
@@ -202,7 +203,7 @@ def _merge(parts: list[Path], out: Path, meta: dict[str, Any]) -> None:
 def _times(table: pa.Table) -> np.ndarray[Any, np.dtype[np.int64]]:
     """(scheduled, sent or else scheduled, ended) of each stream."""
     scheduled = table.column("scheduled_ns")
-    sent = pa.compute.coalesce(table.column("sent_ns"), scheduled)
+    sent = pc.coalesce(table.column("sent_ns"), scheduled)
     columns = [np.asarray(c, np.int64) for c in (scheduled, sent, table.column("ended_ns"))]
     return np.stack(columns, axis=1)
 

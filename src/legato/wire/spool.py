@@ -13,9 +13,8 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from legato.errors import RecordingError
 from legato.stamps import Anchor
@@ -120,9 +119,8 @@ class Spool:
         self._close_segment()
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One record; the payload is `buffer[start:end]`."""
+class Record(NamedTuple):
+    """One record; the payload is `buffer[start:end]`. A tuple, since decode makes millions."""
 
     kind: int
     stream: int

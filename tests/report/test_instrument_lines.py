@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import summaries
+
+from legato.report.instrument import instrument_lines
+
+
+def test_everything_that_is_known_has_its_line() -> None:
+    assert dict(instrument_lines(summaries.smooth())) == {
+        "clock": "the kernel's receive stamps",
+        "error": "the client added at most 0.012 ms to 99 % of gaps, 0.12 ms at worst",
+        "lag": "the client read a chunk 24.0 µs (p50), 3.10 ms (p99) after it arrived",
+        "merged": "0.2 % of chunks, because the client read late; 0.4 % shared a read for any"
+        " reason",
+        "CPU": "the busiest worker used 41 % of a core",
+        "load": "49.9 of 50 streams open on average",
+    }
+
+
+def test_what_is_unknown_is_left_out() -> None:
+    summary = summaries.smooth()
+    summary["instrument"] |= {"lag_us": None, "cpu_share": None, "client_merged_share": None}
+    assert [label for label, _ in instrument_lines(summary)] == ["clock", "error", "load"]
+
+
+def test_an_error_beyond_loopback_excludes_the_network_card() -> None:
+    assert "(excluding NIC coalescing)" in dict(instrument_lines(summaries.open_loop()))["error"]
+
+
+def test_an_error_without_a_calibrated_floor_says_so() -> None:
+    summary = summaries.smooth()
+    summary["run"]["calibration"] = None
+    assert dict(instrument_lines(summary))["error"].endswith("(not calibrated)")
+
+
+def test_reads_without_kernel_stamps_are_named() -> None:
+    summary = summaries.smooth()
+    summary["instrument"]["clock"] = "user"
+    assert dict(instrument_lines(summary))["clock"] == (
+        "the time of each read: the kernel gave no stamps"
+    )
+
+
+def test_open_loop_gives_how_late_requests_left() -> None:
+    assert dict(instrument_lines(summaries.open_loop()))["load"] == (
+        "requests left at most 0.410 ms late (p99)"
+    )
