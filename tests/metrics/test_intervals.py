@@ -103,6 +103,13 @@ def test_fewer_than_five_streams_give_no_interval() -> None:
     assert quantile_intervals(four, [0.5]) == [None]
 
 
+def test_a_pause_between_two_runs_does_not_cost_the_interval() -> None:
+    samples = run(np.random.default_rng(6), stall_share=0.03)
+    an_hour_later = np.where(samples.at_ns > 1_250_000_000, 3_600_000_000_000, 0)
+    paused = replace(samples, at_ns=samples.at_ns + an_hour_later)
+    assert quantile_intervals(paused, [0.9]) == quantile_intervals(samples, [0.9])
+
+
 def test_samples_of_one_moment_give_no_interval() -> None:
     samples = run(np.random.default_rng(6))
     at_once = replace(samples, at_ns=np.zeros(len(samples), np.int64))

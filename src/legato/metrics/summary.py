@@ -35,7 +35,10 @@ class Measured:
 
 
 def summarise(recording: Recording, *, slo: None = None) -> dict[str, Any]:
-    """Every key of the summary; null where the recording does not tell."""
+    """Every key of the summary; null where the recording does not tell.
+
+    Goodput is counted against an SLO, and there is none to be given yet.
+    """
     measured = measure(recording)
     occupied = occupancy.occupancy(recording)
     itl = samples.spread_evenly(measured.gaps)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legato.metrics.samples import NS_PER_MS
+
 DEGRADED_MERGED_SHARE = 0.03
 INVALID_MERGED_SHARE = 0.10
 DEGRADED_ERROR_OF_ITL = 0.10
 INVALID_CONCURRENCY_SHARE = 0.98
 INVALID_SLIP_OF_TTFT = 0.01
 DEGRADED_CPU_SHARE = 0.9
-
-NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from legato.traffic.key import Key
 from legato.traffic.plan import Assignment, Load, Request
 from legato.wire import endpoint as endpoints
 from legato.wire import folder as folders
+from legato.wire import spool
 from legato.wire.capture import Deadlines
 from legato.wire.endpoint import Endpoint
 from legato.wire.tokens import load_tokenizer
@@ -73,6 +76,12 @@ class Result:
     errors: list[str]
 
 
+class InterruptedDecodeError(RecordingError):
+    """Ctrl-C after the load had ended, while the capture was decoded."""
+
+    exit_code = 130
+
+
 def run(bench: Bench, view: LiveView) -> Result:
     """Everything that can be wrong is found before the first request is sent."""
     api = apis.named(bench.api)
@@ -85,7 +94,7 @@ def run(bench: Bench, view: LiveView) -> Result:
     body = _body(bench, api, found)
     request = _request(bench, api, endpoint, headers, body)
     plan = _plan(bench, endpoint, found, body, addresses[0][1][0])
-    folder = folders.create(bench.out, plan)
+    folder = folders.partial_of(bench.out)
 
     def assign(ticket_fd: int | None) -> list[Assignment]:
         cpus = sorted(os.sched_getaffinity(0)) if bench.pin else [None]
@@ -109,12 +118,35 @@ def run(bench: Bench, view: LiveView) -> Result:
         ]
 
     ticks = host.cpu_times()
-    outcome = runner.run(folder, bench.load, assign, view)
+    folders.create(bench.out, plan)
+    try:
+        outcome = runner.run(folder, bench.load, assign, view)
+    except BaseException:
+        _discard_unless_sent(folder)
+        raise
     _complete(folder, plan, outcome, ticks)
     view.update(_decoding_snapshot())
-    secrets = (bench.key.reveal(),) if bench.key else ()
-    folders.finish(folder, bench.out, outcome.interrupted or bool(outcome.errors), secrets)
+    _decode(bench, folder, partial=outcome.interrupted or bool(outcome.errors))
     return Result(bench.out, outcome.interrupted, outcome.errors)
+
+
+def _discard_unless_sent(folder: Path) -> None:
+    """A run that failed before its first request leaves nothing; a capture is never removed."""
+    kinds = (r.kind for worker in spool.workers(folder) for r in spool.records(folder, worker))
+    if spool.OPEN not in kinds:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _decode(bench: Bench, folder: Path, *, partial: bool) -> None:
+    """The recording; where that fails the capture stays, and the user is told where."""
+    secrets = (bench.key.reveal(),) if bench.key else ()
+    kept = f"what was captured is in {folder}: read it with 'legato report {folder}'"
+    try:
+        folders.finish(folder, bench.out, partial, secrets)
+    except KeyboardInterrupt:
+        raise InterruptedDecodeError(f"interrupted; {kept}") from None
+    except RecordingError as error:
+        raise RecordingError(f"{error}; {kept}") from error
 
 
 def _check(bench: Bench) -> None:
@@ -158,7 +190,9 @@ def _request(
     headers: dict[str, str],
     body: dict[str, Any],
 ) -> Request:
-    before, _, after = json.dumps(body).partition(json.dumps(_PROMPT)[1:-1])
+    before, prompt, after = json.dumps(body).partition(json.dumps(_PROMPT)[1:-1])
+    if not prompt:
+        raise UsageError("--extra-body replaces the prompt; give prompts by --prompt-file instead")
     lines = [
         f"POST {endpoint.path}{api.path} HTTP/1.1",
         f"Host: {endpoint.authority_shown}",
@@ -235,7 +269,8 @@ def _complete(
         "errors": outcome.errors,
     }
     plan["meta"]["host"]["steal_share"] = host.steal_share(ticks, host.cpu_times())
-    folders.write_plan(folder, plan)
+    with contextlib.suppress(OSError):  # the disk is full: the plan made before the load has to do
+        folders.write_plan(folder, plan)
 
 
 def _decoding_snapshot() -> Snapshot:

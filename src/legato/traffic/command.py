@@ -129,7 +129,7 @@ def _bench(args: argparse.Namespace) -> Any:
     """Everything about the run but its URL, checked."""
     from legato.traffic import bench as benches
     from legato.traffic import key
-    from legato.traffic.plan import check_load
+    from legato.traffic.plan import check_load, check_seconds
     from legato.wire.capture import Deadlines
     from legato.wire.endpoint import parse_url
 
@@ -141,8 +141,7 @@ def _bench(args: argparse.Namespace) -> Any:
         args.connect_timeout, args.first_byte_timeout, args.idle_timeout, args.total_timeout
     )
     for name in ("connect", "first_byte", "idle", "total"):
-        if not getattr(deadlines, f"{name}_s") > 0:
-            raise UsageError(f"--{name.replace('_', '-')}-timeout must be greater than 0")
+        check_seconds(f"--{name.replace('_', '-')}-timeout", getattr(deadlines, f"{name}_s"))
     load = check_load(
         concurrency=args.concurrency,
         rate=args.rate,
@@ -207,7 +206,7 @@ def _json(text: str | None) -> dict[str, Any]:
         return {}
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"--extra-body is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise UsageError("--extra-body must be a JSON object")

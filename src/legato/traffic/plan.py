@@ -12,6 +12,9 @@ from legato.wire.capture import Deadlines
 
 DEFAULT_CONCURRENCY = 10
 DEFAULT_REQUESTS_A_SLOT = 10
+MAX_REQUESTS = 2**32 - 1  # what the kernel's counter holds at first
+MAX_RATE = 1e9
+MAX_SECONDS = 1e8  # three years: its nanoseconds fit wherever times are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,10 @@ def check_load(
     _at_least("--requests", requests, 1)
     _at_least("--workers", workers, 1)
     _at_least("--warmup", warmup, 0)
-    _above_zero("--rate", rate)
-    _above_zero("--duration", duration_s)
+    if rate is not None and not 0 < rate <= MAX_RATE:
+        raise UsageError(f"--rate {rate:g} must be greater than 0 and at most {MAX_RATE:g}")
+    if duration_s is not None:
+        check_seconds("--duration", duration_s)
     if rate is None and concurrency is None:
         concurrency = DEFAULT_CONCURRENCY
     if requests is None and duration_s is None:
@@ -68,6 +73,8 @@ def check_load(
             f"--concurrency {concurrency} can never be reached with {requests + warmup} requests:"
             f" raise --requests or lower --concurrency"
         )
+    if (Load(concurrency, rate, requests, duration_s, warmup).total or 0) > MAX_REQUESTS:
+        raise UsageError(f"this load is more than {MAX_REQUESTS} requests in all")
     if workers is None:
         workers = _default_workers(concurrency)
     if concurrency is not None and workers > concurrency:
@@ -87,9 +94,9 @@ def _at_least(option: str, value: int | None, least: int) -> None:
         raise UsageError(f"{option} {value} must be at least {least}")
 
 
-def _above_zero(option: str, value: float | None) -> None:
-    if value is not None and not 0 < value < float("inf"):
-        raise UsageError(f"{option} {value:g} must be greater than 0")
+def check_seconds(option: str, seconds: float) -> None:
+    if not 0 < seconds <= MAX_SECONDS:
+        raise UsageError(f"{option} {seconds:g} must be greater than 0 and at most {MAX_SECONDS:g}")
 
 
 @dataclass(frozen=True, slots=True)

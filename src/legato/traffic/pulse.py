@@ -9,6 +9,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from legato.errors import RecordingError
 from legato.wire import sketch
 from legato.wire.capture import Capture
 from legato.wire.sketch import Sketch
@@ -32,12 +33,16 @@ class PulseFile:
 
     def __init__(self, folder: Path, worker: int) -> None:
         path = folder / f"worker-{worker:03d}.pulse"
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            os.ftruncate(handle, _BYTES)
-            self._view = memoryview(mmap.mmap(handle, _BYTES))
-        finally:
-            os.close(handle)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                # Reserved now, so that a full disk is an error here and not a bus error later.
+                os.posix_fallocate(handle, 0, _BYTES)
+                self._view = memoryview(mmap.mmap(handle, _BYTES))
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise RecordingError(f"cannot write {path}: {error.strerror}") from error
 
     def publish(self, capture: Capture, draining: bool) -> None:
         c = capture.counters

@@ -83,7 +83,7 @@ class Runner:
 
     def run(self, view: LiveView) -> Outcome:
         """Until the workers are done; the first Ctrl-C stops sending and cuts open streams, a
-        second one ends the workers at once."""
+        second one ends the workers at once. Before anything was sent, it is the caller's."""
         outcome = self._outcome
         try:
             self._spawn()
@@ -92,8 +92,10 @@ class Runner:
                 self._write(process, NUMBER.pack(outcome.started_ns))
             self._watch(view)
         except KeyboardInterrupt:
-            outcome.interrupted = True
             self._stop()
+            if not outcome.started_ns:
+                raise
+            outcome.interrupted = True
         finally:
             for process in self._processes:
                 process.kill()
@@ -111,6 +113,8 @@ class Runner:
                 stdout=subprocess.PIPE,
                 pass_fds=fds,
                 bufsize=0,
+                # Ctrl-C at a terminal goes to the parent's group: it decides what it means.
+                process_group=0,
             )
             self._processes.append(process)
             document = json.dumps(assignment.document()).encode()

@@ -178,11 +178,11 @@ class Worker:
 
 
 def main() -> int:
-    # Ctrl-C reaches the whole group: the parent decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what Ctrl-C means, the parent decides
     raise_file_limit()
-    (length,) = NUMBER.unpack(_read_exactly(NUMBER.size))
-    assignment = Assignment.of(json.loads(_read_exactly(length)))
+    assignment = _assignment()
+    if assignment is None:
+        return 0
     if assignment.cpu is not None:
         os.sched_setaffinity(0, {assignment.cpu})
     try:
@@ -204,6 +204,16 @@ def main() -> int:
         _tell({"error": str(error)})
         return 1
     return 0
+
+
+def _assignment() -> Assignment | None:
+    """None where the parent has gone before it was told."""
+    prefix = _read_exactly(NUMBER.size)
+    if len(prefix) < NUMBER.size:
+        return None
+    (length,) = NUMBER.unpack(prefix)
+    document = _read_exactly(length)
+    return Assignment.of(json.loads(document)) if len(document) == length else None
 
 
 def raise_file_limit() -> None:

@@ -32,6 +32,9 @@ MAX_EVENTS = 4096
 _now = time.monotonic_ns
 _timespec = struct.Struct("=qq").unpack_from
 _tcp_info = struct.Struct("=B127xQ16xI").unpack_from
+# With the part of a record (16 KiB and its overhead) that earlier reads may have left, all the
+# plaintext fits: none stays behind in TLS, where no poll would tell of it.
+_TLS_READ_BYTES = spooling.READ_BYTES - 17 * 1024
 _CLOSE_WAIT = 8  # tcpi_state once the peer's FIN has been counted as a byte
 
 
@@ -198,7 +201,7 @@ class Capture:
                 length = count
             else:
                 data, ancillary, _, _ = connection.sock.recvmsg(
-                    spooling.READ_BYTES - 1024, stamps.ANCILLARY_BYTES
+                    _TLS_READ_BYTES, stamps.ANCILLARY_BYTES
                 )
                 after_ns = _now()
                 count = len(data)
@@ -373,8 +376,9 @@ class Capture:
         if not connection.sent_ns:
             now = connection.sent_ns = _now()
             connection.before_ns = now
-            self._set_alarm(connection, now + _ns(self._deadlines.first_byte_s))
-            self._set_alarm(connection, now + _ns(self._deadlines.total_s))
+            limit = self._deadlines
+            soonest_s = min(limit.first_byte_s, limit.idle_s, limit.total_s)
+            self._set_alarm(connection, now + _ns(soonest_s))
         if connection.flush():
             connection.step = Step.RECEIVING
             self._epoll.modify(connection.fd, select.EPOLLIN)
@@ -477,13 +481,20 @@ class Capture:
         self._next_anchor_ns = _now() + ANCHOR_INTERVAL_NS
 
     def _set_alarm(self, connection: Connection, at_ns: int) -> None:
+        """At most one alarm a connection counts: the earliest, which sets the next."""
+        if connection.alarm_ns and connection.alarm_ns <= at_ns:
+            return
+        connection.alarm_ns = at_ns
         self._alarm_count += 1
         heappush(self._alarms, (at_ns, self._alarm_count, connection))
 
     def _ring(self, now: int) -> None:
         """Look at the streams whose alarm is due; one that moved meanwhile gets a later alarm."""
         while self._alarms and self._alarms[0][0] <= now:
-            _, _, connection = heappop(self._alarms)
+            at_ns, _, connection = heappop(self._alarms)
+            if at_ns != connection.alarm_ns:
+                continue  # an earlier one was set after it
+            connection.alarm_ns = 0
             if connection.step >= Step.IDLE:
                 continue
             due_ns, what = self._due(connection)

@@ -35,6 +35,7 @@ class Tls:
 class Connection:
     __slots__ = (
         "address_index",
+        "alarm_ns",
         "before_ns",
         "connect_ns",
         "fd",
@@ -82,6 +83,7 @@ class Connection:
         self.before_ns = 0  # the clock before the last receive call
         self.listed = -1  # the last poll that named this socket
         self.idle_since_ns = 0
+        self.alarm_ns = 0  # when its deadlines are looked at next; 0 for never
         self.reused = False
         # --- for the response it carries now
         self.stream = -1

@@ -115,6 +115,8 @@ class _Response:
         self._chunk_read: list[int] = []
 
     def read(self, record: spool.Record) -> None:
+        if record.start == record.end:
+            return  # TLS that held no plaintext: a session ticket, the start of a record
         self._spans.clear()
         self._framer.feed(record.buffer, record.start, record.end)
         index = len(self._read_ns)
@@ -175,8 +177,8 @@ class _Response:
             status=status,
             error=error,
             http_status=None if head is None else head.status,
-            retry_after=None if head is None else head.fields.get("retry-after"),
-            response_id=self._last("response_id"),
+            retry_after=self._without_secrets(head and head.fields.get("retry-after")),
+            response_id=self._without_secrets(self._last("response_id")),
             prompt_tokens=self._last("prompt_tokens"),
             output_tokens=self._last("output_tokens"),
             cached_tokens=self._last("cached_tokens"),
@@ -198,9 +200,11 @@ class _Response:
         index = np.asarray(self._chunk_read, np.int64)
         segments = np.asarray(_settled(self._segments), np.int64)
         read_ns = np.asarray(self._read_ns, np.int64)
-        # No byte of a read came before the last byte of the read before it.
+        # No byte of a read came before the last byte of the read before it, by the kernel's word:
+        # the clock after a read may be later than what came meanwhile.
+        stamped_ns = np.where(holds, arrived_ns, 0)
         floor_ns = np.maximum(
-            np.asarray(self._floor_ns, np.int64), np.concatenate([[sent_ns], arrived_ns[:-1]])
+            np.asarray(self._floor_ns, np.int64), np.concatenate([[sent_ns], stamped_ns[:-1]])
         )
         lone = np.bincount(index, minlength=len(read_ns)) == 1
         lone &= holds & (segments == 1)
@@ -248,11 +252,14 @@ class _Response:
 
     def _outcome(self) -> tuple[str, str | None]:
         status, error = self._verdict()
-        if error is not None:
+        error = self._without_secrets(error)
+        return status, error and error[:MAX_ERROR_CHARACTERS]
+
+    def _without_secrets(self, text: str | None) -> str | None:
+        if text is not None:
             for secret in self._decoding.secrets:
-                error = error.replace(secret, "[key]")
-            error = error[:MAX_ERROR_CHARACTERS]
-        return status, error
+                text = text.replace(secret, "[key]")
+        return text
 
     def _verdict(self) -> tuple[str, str | None]:
         status: str = self._ended["status"]

@@ -67,10 +67,14 @@ class ServerSentEvents:
             self._pieces.append(data)
             self._size += len(data)
             if self._size > MAX_EVENT_BYTES:
+                self._pieces.clear()
+                self._size = 0
                 raise EventTooLongError
 
     def _unify(self, data: bytes) -> bytes:
         """All line ends to LF."""
+        if not data:
+            return data
         if self._held_cr and data[:1] == b"\n":
             data = data[1:]
             if not data:
@@ -83,11 +87,11 @@ class ServerSentEvents:
 def _data_of(block: bytes) -> bytes | None:
     """The data of one event, or None for a block without any."""
     if block.startswith(b"data: ") and b"\n" not in block:
-        return block[6:]
+        return block[6:] or None
     lines = []
     for line in block.split(b"\n"):
         if line.startswith(b"data:"):
             lines.append(line[6:] if line[5:6] == b" " else line[5:])
         elif line == b"data":
             lines.append(b"")
-    return b"\n".join(lines) if lines else None
+    return b"\n".join(lines) or None

@@ -17,7 +17,9 @@ MAX_HEAD_BYTES = 256 * 1024
 MAX_LINE_BYTES = 16 * 1024
 
 _SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
-_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: [^\r\n]*)?\r?\n")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [^\r\n]*)?\r?\n")
 
 
 class State(IntEnum):
@@ -37,6 +39,7 @@ class Head:
     """A response's status line and header fields, names in lower case."""
 
     status: int
+    minor_version: int  # of HTTP/1
     fields: dict[str, str] = field(default_factory=dict)
 
 
@@ -97,7 +100,10 @@ class Framer:
             return False
         fields = self.head.fields
         delimited = "content-length" in fields or _is_chunked(fields) or self.head.status == 204
-        return delimited and fields.get("connection", "").lower() != "close"
+        wishes = [wish.strip() for wish in fields.get("connection", "").lower().split(",")]
+        if self.head.minor_version == 0:
+            return delimited and "keep-alive" in wishes
+        return delimited and "close" not in wishes
 
     # --- the parts of a response ------------------------------------------------------------
 
@@ -116,7 +122,7 @@ class Framer:
     def _size(self, buffer: Buffer, position: int, end: int) -> int:
         if not self._line:
             match = _SIZE_LINE.match(buffer, position, end)
-            if match:
+            if match and match.end() - position <= MAX_LINE_BYTES:
                 self._begin_chunk(int(match[1], 16))
                 return match.end()
         line, position = self._read_line(buffer, position, end)
@@ -166,19 +172,20 @@ class Framer:
         text = self._line + buffer[position:end]
         if text[:7] != b"HTTP/1."[: len(text)]:
             return self._break(f"this is not HTTP: {text[:20]!r}", position)
-        blank = _end_of_head(text, max(0, known - 3))
-        if blank < 0:
+        end_of_head = _BLANK_LINE.search(text, max(0, known - 2))
+        if end_of_head is None:
             self._line = text
             if len(text) > MAX_HEAD_BYTES:
                 return self._break("the response head never ends", position)
             return end
         self._line = b""
+        blank = end_of_head.end()
         position += blank - known
         status = _STATUS_LINE.match(text)
         if status is None:
             line = text.partition(b"\n")[0]
             return self._break(f"bad status line {line[:40]!r}", position)
-        self._begin_body(Head(int(status[1]), _fields(text[status.end() : blank])))
+        self._begin_body(Head(int(status[2]), int(status[1]), _fields(text[status.end() : blank])))
         return position
 
     def _begin_body(self, head: Head) -> None:
@@ -192,8 +199,8 @@ class Framer:
             self.state = State.SIZE
         elif length is None:
             self.state = State.CLOSE
-        elif not (length.isascii() and length.isdigit()):
-            self._break(f"bad Content-Length {length!r}", 0)
+        elif not _LENGTH.fullmatch(length):
+            self._break(f"bad Content-Length {length[:40]!r}", 0)
         else:
             self._left = int(length)
             self.state = State.LENGTH if self._left else State.DONE
@@ -201,15 +208,6 @@ class Framer:
 
 def _is_chunked(fields: dict[str, str]) -> bool:
     return fields.get("transfer-encoding", "").lower().split(",")[-1].strip() == "chunked"
-
-
-def _end_of_head(text: bytes, start: int) -> int:
-    """Where the blank line that ends a head ends, or −1."""
-    found = [i for i in (text.find(b"\r\n\r\n", start), text.find(b"\n\n", start)) if i >= 0]
-    if not found:
-        return -1
-    first = min(found)
-    return first + (4 if text[first : first + 1] == b"\r" else 2)
 
 
 def _fields(block: bytes) -> dict[str, str]:
