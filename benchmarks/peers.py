@@ -286,7 +286,7 @@ PEERS = (
         ("aiperf==0.13.0",),
         _aiperf_arguments,
         _read_aiperf,
-        ("itl_ms.mean", "itl_ms.p99", "ttft_ms.mean", "e2e_ms.mean"),
+        ("itl_ms.mean", "itl_ms.p99", "itl_ms.max", "ttft_ms.mean", "e2e_ms.mean"),
     ),
     Peer(
         "guidellm",
@@ -302,7 +302,15 @@ PEERS = (
         ("evalscope[perf]==1.14.1",),
         _evalscope_arguments,
         _read_evalscope,
-        ("itl_ms.mean", "itl_ms.p50", "itl_ms.p99", "tpot_ms.mean", "ttft_ms.mean", "e2e_ms.mean"),
+        (
+            "itl_ms.mean",
+            "itl_ms.p50",
+            "itl_ms.p99",
+            "itl_ms.max",
+            "tpot_ms.mean",
+            "ttft_ms.mean",
+            "e2e_ms.mean",
+        ),
     ),
     Peer(
         "genai-bench",
@@ -318,6 +326,14 @@ PEERS = (
         ("servebench==1.1.3",),
         _servebench_arguments,
         _read_servebench,
-        ("itl_ms.mean", "itl_ms.p50", "itl_ms.p99", "tpot_ms.p50", "ttft_ms.p50", "e2e_ms.p50"),
+        (
+            "itl_ms.mean",
+            "itl_ms.p50",
+            "itl_ms.p99",
+            "itl_ms.max",
+            "tpot_ms.p50",
+            "ttft_ms.p50",
+            "e2e_ms.p50",
+        ),
     ),
 )

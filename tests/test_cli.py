@@ -46,7 +46,8 @@ def test_help_and_version_load_nothing_heavy(arguments: list[str]) -> None:
 
 def test_help_names_every_command_and_the_exit_codes() -> None:
     shown = legato("--help").stdout
-    assert all(f"\n    {name} " in shown for name in COMMANDS)
+    first_words = [line.split()[0] for line in shown.splitlines() if line.strip()]
+    assert set(COMMANDS) <= set(first_words)
     assert "exit codes" in shown
 
 

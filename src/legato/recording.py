@@ -231,9 +231,7 @@ class Recording:
 
     def ints(self, name: str, missing: int = -1) -> Ints:
         """A scalar integer column; a null is `missing`."""
-        return np.asarray(
-            pc.fill_null(self._column(name).cast(pa.int64()), missing), np.int64
-        )
+        return np.asarray(pc.fill_null(self._column(name).cast(pa.int64()), missing), np.int64)
 
     def strings(self, name: str) -> npt.NDArray[np.object_]:
         """A scalar string column; a null is the empty string."""
@@ -391,6 +389,9 @@ def _read_file(path: Path) -> Recording:
             raise RecordingError(
                 f"{path} has schema {meta.get('schema')}; this legato reads {SCHEMA_VERSION}"
             )
+        missing = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
+        if missing:
+            raise RecordingError(f"{path} lacks the column {missing[0]!r} of a recording")
         table = file.read(columns=SCHEMA.names)
     except FileNotFoundError:
         raise RecordingError(f"no such recording: {path}") from None

@@ -21,7 +21,8 @@ ANCILLARY_BYTES = 128  # one control message: three timespecs and its header
 
 # Offsets into `struct tcp_info` of Linux ≥ 4.6 (its layout only ever grows at the end).
 TCP_INFO_BYTES = 160
-_TCP_INFO_RTT = struct.Struct("=I").unpack_from
+_NETWORK_BYTES = 228  # as far as `tcpi_rcv_ooopack`, which Linux has since 5.4
+_TCP_INFO_NUMBER = struct.Struct("=I").unpack_from
 _TCP_INFO_RECEIVED = struct.Struct("=Q16xI").unpack_from
 
 _TIMESPEC = struct.Struct("=qq").unpack_from
@@ -61,9 +62,13 @@ def received(sock: socket.socket) -> tuple[int, int]:
 
 
 def network(sock: socket.socket) -> tuple[int, int]:
-    """(round-trip time in µs, segments this end had to retransmit)."""
-    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
-    return int(_TCP_INFO_RTT(info, 68)[0]), int(_TCP_INFO_RTT(info, 100)[0])
+    """(round-trip time in µs, segments that were lost on the way): those this end sent again and
+    those that came in out of order, which is what the other end's losses look like here."""
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _NETWORK_BYTES)
+    lost = int(_TCP_INFO_NUMBER(info, 100)[0])
+    if len(info) >= _NETWORK_BYTES:
+        lost += int(_TCP_INFO_NUMBER(info, 224)[0])
+    return int(_TCP_INFO_NUMBER(info, 68)[0]), lost
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,10 @@ def decode_chat(data: bytes) -> Chunk:
         return chunk
     choice = choices[0]
     delta = choice.get("delta") or {}
-    text = delta.get("content")
-    if text:
-        chunk.kind, chunk.text = CONTENT, text
+    if text := delta.get("content"):
+        chunk.kind, chunk.text = CONTENT, _string(text)
     elif reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
-        chunk.kind, chunk.text = REASONING, reasoning
+        chunk.kind, chunk.text = REASONING, _string(reasoning)
     elif calls := delta.get("tool_calls"):
         chunk.kind, chunk.text = TOOL, _tool_text(calls)
     _finish(chunk, choice)
@@ -92,9 +91,8 @@ def decode_completions(data: bytes) -> Chunk:
     if not choices:
         return chunk
     choice = choices[0]
-    text = choice.get("text")
-    if text:
-        chunk.kind, chunk.text = CONTENT, text
+    if text := choice.get("text"):
+        chunk.kind, chunk.text = CONTENT, _string(text)
     _finish(chunk, choice)
     if chunk.kind == OTHER:
         if chunk.finish_reason:
@@ -111,18 +109,40 @@ def _envelope(event: Any) -> Chunk:
     """What every event carries beside its choices."""
     if not isinstance(event, dict):
         raise ValueError("an event is not a JSON object")
-    chunk = Chunk(OTHER, response_id=event.get("id"), model=event.get("model"))
+    chunk = Chunk(OTHER)
+    if (response_id := event.get("id")) is not None:
+        chunk.response_id = _string(response_id)
+    if (model := event.get("model")) is not None:
+        chunk.model = _string(model)
     usage = event.get("usage")
     if usage:
         chunk.flags |= HAS_USAGE
         chunk.kind = USAGE if not event.get("choices") else OTHER
-        chunk.prompt_tokens = usage.get("prompt_tokens")
-        chunk.output_tokens = usage.get("completion_tokens")
-        chunk.cached_tokens = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-    error = event.get("error")
+        details = usage.get("prompt_tokens_details") or {}
+        chunk.prompt_tokens = _tokens(usage.get("prompt_tokens"))
+        chunk.output_tokens = _tokens(usage.get("completion_tokens"))
+        chunk.cached_tokens = _tokens(details.get("cached_tokens"))
+    # Older servers of the vLLM family send the error itself as the event.
+    error = event.get("error") or (event if event.get("object") == "error" else None)
     if error:
-        chunk.error = error.get("message") if isinstance(error, dict) else str(error)
+        message = error.get("message") if isinstance(error, dict) else error
+        chunk.error = str(message or "an error without a message")
     return chunk
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text is not a string")
+    # JSON can spell half of a surrogate pair, which nothing that stores text can hold.
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+def _tokens(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise ValueError("a token count is not a whole number")
+    return value
 
 
 def _finish(chunk: Chunk, choice: dict[str, Any]) -> None:
@@ -137,4 +157,4 @@ def _finish(chunk: Chunk, choice: dict[str, Any]) -> None:
 
 def _tool_text(calls: list[dict[str, Any]]) -> str:
     functions = [call.get("function") or {} for call in calls]
-    return "".join((f.get("name") or "") + (f.get("arguments") or "") for f in functions)
+    return _string("".join((f.get("name") or "") + (f.get("arguments") or "") for f in functions))

@@ -60,10 +60,12 @@ def serve(settings: Settings, listening: Callable[[int], None]) -> dict[str, Any
 
 
 def _listener(settings: Settings) -> socket.socket:
+    if not 0 <= settings.port <= 65535:
+        raise UsageError(f"the port is {settings.port}; it must be from 0 to 65535")
     try:
         return listen(settings.host, settings.port)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        reason = error.strerror or str(error)
         raise UsageError(
             f"cannot listen on {settings.host} port {settings.port}: {reason}; "
             "choose another with --port (0 takes a free one)"

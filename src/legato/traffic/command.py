@@ -126,8 +126,7 @@ def _target(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _bench(args: argparse.Namespace) -> Any:
-    """Everything about the run but its URL, checked."""
-    from legato.traffic import bench as benches
+    """Everything about the run but its URL, checked: wrong usage is told before numpy loads."""
     from legato.traffic import key
     from legato.traffic.plan import check_load, check_seconds
     from legato.wire.capture import Deadlines
@@ -150,14 +149,16 @@ def _bench(args: argparse.Namespace) -> Any:
         warmup=args.warmup,
         workers=args.workers,
     )
-    headers, extra_body = _headers(args.header), _json(args.extra_body)
+    out, headers, extra_body = _out(args.out), _headers(args.header), _json(args.extra_body)
     secret = key.find(args.api_key_file)
 
-    def bench(url: str) -> benches.Bench:
+    def bench(url: str) -> Any:
+        from legato.traffic import bench as benches
+
         return benches.Bench(
             url=url,
             load=load,
-            out=_out(args.out),
+            out=out,
             api=args.api,
             model=args.model,
             prompt_tokens=args.prompt_tokens if args.prompt_tokens is not None else 256,

@@ -21,15 +21,14 @@ class Clock:
         self._at_ns: list[int] = []
         self._epoch: list[int] = []
         self._tightest: list[Anchor] = []
-        self._last: Anchor | None = None
 
     def add(self, anchor: Anchor) -> None:
-        last = self._last
-        if last is None or _differ(last, anchor):
+        if not self._tightest or _differ(self._tightest[-1], anchor):
             self._tightest.append(anchor)
         elif anchor.width_ns < self._tightest[-1].width_ns:
             self._tightest[-1] = anchor
-        self._last = anchor
+        elif anchor.width_ns > STEP_NS:
+            return  # too wide to tell that nothing was stepped since the one before
         self._at_ns.append(anchor.at_ns)
         self._epoch.append(len(self._tightest) - 1)
 

@@ -177,7 +177,9 @@ class _Response:
             status=status,
             error=error,
             http_status=None if head is None else head.status,
-            retry_after=self._without_secrets(head and head.fields.get("retry-after")),
+            retry_after=self._without_secrets(
+                None if head is None else head.fields.get("retry-after")
+            ),
             response_id=self._without_secrets(self._last("response_id")),
             prompt_tokens=self._last("prompt_tokens"),
             output_tokens=self._last("output_tokens"),
@@ -188,7 +190,7 @@ class _Response:
             retokens=counts.retokens,
             sampling=decoding.sampling,
             kind=[chunk.kind for chunk in self._chunks],
-            text=[chunk.text for chunk in self._chunks] if decoding.keep_text else None,
+            text=self._texts() if decoding.keep_text else None,
         )
         self._place(stream, arrived_ns, holds, sent_ns or 0, facts)
         return stream
@@ -247,6 +249,9 @@ class _Response:
     def _last(self, name: str) -> Any:
         found = (getattr(chunk, name) for chunk in reversed(self._chunks))
         return next((value for value in found if value is not None), None)
+
+    def _texts(self) -> list[str]:
+        return [self._without_secrets(chunk.text) or "" for chunk in self._chunks]
 
     # --- how it ended -----------------------------------------------------------------------
 
@@ -315,4 +320,4 @@ def _message(body: bytes) -> str:
         text = error.get("message") or error.get("detail") if isinstance(error, dict) else error
     except (ValueError, AttributeError):
         text = None
-    return str(text) if text else body[:200].decode("utf-8", "replace").strip() or "no body"
+    return str(text) if text else body.decode("utf-8", "replace").strip() or "no body"

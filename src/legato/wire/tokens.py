@@ -90,9 +90,12 @@ def _held(
 
 def _spread(total: int, parts: int, stopped: bool) -> list[int]:
     """`total` as evenly as whole numbers allow. A server that stopped by itself counts the end
-    token, which no chunk shows: that one is left out where it explains the difference."""
+    token, which no chunk shows: that one is left out where it explains the difference. Where
+    there are fewer tokens than chunks the first chunk holds one: it is when the first came."""
     if stopped and total == parts + 1:
         total = parts
+    if total < parts:
+        return [-(-(i + 1) * total // parts) + (-i * total // parts) for i in range(parts)]
     return [(i + 1) * total // parts - i * total // parts for i in range(parts)]
 
 
