@@ -40,6 +40,9 @@ def test_a_run_that_tells_nothing_is_not_accused() -> None:
         ({"merged_share": 0.1001}, "invalid"),
         ({"error_p99_ns": 1.0 * MS}, "valid"),
         ({"error_p99_ns": 1.001 * MS}, "degraded"),
+        # bursts: half the gaps are nothing, so the mean is what an error is held against
+        ({"itl_p50_ns": 0.0, "itl_mean_ns": 10 * MS}, "valid"),
+        ({"itl_p50_ns": 0.0, "itl_mean_ns": 0.1 * MS}, "degraded"),
         ({"concurrency_reached": 98.0}, "valid"),
         ({"concurrency_reached": 97.9}, "invalid"),
         ({"slip_p99_ns": 0.5 * MS}, "valid"),

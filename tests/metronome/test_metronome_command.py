@@ -13,7 +13,7 @@ from metronome_client import ask
 
 from legato.errors import UsageError
 from legato.metronome import command, truth
-from legato.metronome.pattern import Pattern, fields
+from legato.metronome.pattern import FAULTS, Pattern, fields
 
 PROGRAM = """
 import argparse, sys
@@ -93,3 +93,12 @@ def test_the_command_and_the_server_load_neither_numpy_nor_pyarrow() -> None:
         "legato.metronome.launch; sys.exit(bool({'numpy', 'pyarrow'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_manual_names_every_option_and_every_fault() -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "metronome.md").read_text()
+    options = {"--" + item.name.replace("_", "-") for item in fields()}
+    assert {option for option in options if f"`{option}`" not in manual} == set()
+    assert {
+        fault for fault in FAULTS if fault != "none" and f"| `{fault}` |" not in manual
+    } == set()

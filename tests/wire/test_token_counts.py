@@ -116,7 +116,7 @@ def test_the_end_token_that_no_chunk_shows_is_left_out_where_it_explains_the_dif
 
 
 def test_where_tokens_are_fewer_than_chunks_the_first_chunk_holds_the_first_token() -> None:
-    assert count([*[content() for _ in range(5)], finish("length", 2)]).tokens == [1, 0, 0, 1, 0, 0]
+    assert count([*[content() for _ in range(5)], finish("length", 2)]).tokens == [1, 0, 1, 0, 0, 0]
 
 
 @given(st.integers(1, 50), st.integers(0, 5000), st.sampled_from(["stop", "length"]))

@@ -25,6 +25,7 @@ def instrument(
     occupied: Occupancy,
     *,
     itl_p50_ns: float | None,
+    itl_mean_ns: float | None,
     ttft_p50_ns: float | None,
 ) -> dict[str, Any]:
     """The summary's `instrument`; the verdict rests on figures that are not withheld for being
@@ -39,6 +40,7 @@ def instrument(
             merged_share=merged,
             error_p99_ns=None if error_us["p99"] is None else error_us["p99"] * NS_PER_US,
             itl_p50_ns=itl_p50_ns,
+            itl_mean_ns=itl_mean_ns,
             concurrency_asked=asked_concurrency(recording),
             concurrency_reached=reached,
             slip_p99_ns=None if slip_ms is None else slip_ms["p99"] * NS_PER_MS,
@@ -134,7 +136,9 @@ def _schedule_slip_ms(recording: Recording, streams: Mask) -> Mapping[str, float
     if (recording.meta.get("settings") or {}).get("mode") != "open":
         return None
     sent = recording.ints("sent_ns")
-    slip_ns = (sent - recording.ints("scheduled_ns"))[streams & (sent >= 0)]
+    # A fresh connection's cost is the network's and the server's, not the client's lateness.
+    connecting = recording.ints("connect_ns", 0) + recording.ints("tls_ns", 0)
+    slip_ns = (sent - recording.ints("scheduled_ns") - connecting)[streams & (sent >= 0)]
     return _p50_p99(slip_ns, NS_PER_MS)
 
 

@@ -65,6 +65,7 @@ def summarise(recording: Recording, *, slo: None = None) -> dict[str, Any]:
             measured.gaps,
             occupied,
             itl_p50_ns=samples.quantile(itl, 0.5),
+            itl_mean_ns=samples.mean(itl),
             ttft_p50_ns=samples.quantile(ttft, 0.5),
         ),
         "histogram_ms": breakdown.histogram_ms(itl),

@@ -33,7 +33,6 @@ class Running:
     def stop(self) -> dict[str, Any]:
         """End it and return its statistics; empty where it was killed."""
         if self._stats is None:
-            self._process.terminate()
             self._stats = _last_words(self._process)
         return self._stats
 
@@ -76,9 +75,7 @@ def running(
         yield handle
         handle.stop()
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+        _end(process)
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
@@ -91,13 +88,18 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
-def _last_words(process: subprocess.Popen[str]) -> dict[str, Any]:
-    assert process.stdout is not None
-    with contextlib.suppress(subprocess.TimeoutExpired):
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
         process.wait(STOP_SECONDS)
-    if process.poll() is None:
+    except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _last_words(process: subprocess.Popen[str]) -> dict[str, Any]:
+    assert process.stdout is not None
+    _end(process)
     words = [json.loads(line) for line in process.stdout if line.strip()]
     for word in words:
         if "error" in word:

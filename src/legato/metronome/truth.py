@@ -1,8 +1,8 @@
 """The truth log: its format, and the reader that tests and calibration compare with.
 
-A header, then records of one size in the order things happened. A record's first field to be
-written last is its type, so that a process killed at any instant leaves only whole records; the
-reader stops at the first that is not. Times are ns of the system's monotonic clock.
+A header, then records of one size in the order things happened. A record's type is its last byte
+and is written last, so that of a process killed at any instant every record with a type is whole;
+the reader stops at the first without. Times are ns of the system's monotonic clock.
 """
 
 from __future__ import annotations
