@@ -392,12 +392,16 @@ def _read_file(path: Path) -> Recording:
         missing = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
         if missing:
             raise RecordingError(f"{path} lacks the column {missing[0]!r} of a recording")
-        table = file.read(columns=SCHEMA.names)
+        # One by one: pyarrow cannot read dictionaries inside lists over several row groups.
+        groups = [
+            file.read_row_group(group, columns=SCHEMA.names) for group in range(file.num_row_groups)
+        ]
+        table = pa.concat_tables(groups) if groups else table_of([])
     except FileNotFoundError:
         raise RecordingError(f"no such recording: {path}") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise RecordingError(f"{path} is not a readable recording: {error}") from error
-    return Recording(table.combine_chunks().replace_schema_metadata(None), meta)
+    return Recording(_whole(table.replace_schema_metadata(None)), meta)
 
 
 def concatenate(recordings: Sequence[Recording]) -> Recording:
@@ -406,8 +410,12 @@ def concatenate(recordings: Sequence[Recording]) -> Recording:
         raise RecordingError("there is no recording to concatenate")
     if len(recordings) == 1:
         return recordings[0]
-    tables = [r.table.unify_dictionaries() for r in recordings]
+    tables = [r.table for r in recordings]
     meta = dict(recordings[0].meta)
     meta["parts"] = [r.meta for r in recordings]
-    table = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-    return Recording(table, meta)
+    return Recording(_whole(pa.concat_tables(tables)), meta)
+
+
+def _whole(table: pa.Table) -> pa.Table:
+    """One chunk a column, one dictionary for `kind`."""
+    return table.unify_dictionaries().combine_chunks()

@@ -172,6 +172,17 @@ def test_k_events_in_a_write_come_every_k_gaps() -> None:
     assert notes[1].wait_ns == 40 * MS
 
 
+@pytest.mark.parametrize("continuous", [False, True])
+@pytest.mark.parametrize("api", ["chat", "text"])
+def test_the_short_way_to_an_event_says_what_the_long_one_does(api: str, continuous: bool) -> None:
+    options = {"include_usage": True, "continuous_usage_stats": continuous}
+    body = json.dumps(body_of(stream_options=options, prompt="a b c")).encode()
+    voice = Voice(ask_of(api, body, Pattern()), "run", 5, 0)
+    short = voice.one_token()
+    for at in (0, 1, 50, 2000):
+        assert short(at) == voice.tokens(truth.CONTENT, at, 1)
+
+
 def test_an_early_role_comes_at_once_and_the_first_token_keeps_its_delay() -> None:
     notes = notes_of(Pattern(tokens=2, role_early=True, first_token_ms=500))
     assert [note.wait_ns for note in notes[:2]] == [0, 500 * MS]

@@ -59,7 +59,9 @@ def test_without_an_anchor_no_stamp_holds() -> None:
 def test_stamps_around_a_step_of_the_wall_clock_fall_back_and_the_others_hold(
     step_ns: int,
 ) -> None:
-    clock = clock_of((0, 0, 50), (100 * MS, 0, 50), (200 * MS, step_ns, 50), (300 * MS, step_ns, 50))
+    clock = clock_of(
+        (0, 0, 50), (100 * MS, 0, 50), (200 * MS, step_ns, 50), (300 * MS, step_ns, 50)
+    )
     before = (OFFSET + 49 * MS, 50 * MS)
     inside = (OFFSET + 149 * MS, 150 * MS)
     inside_stepped = (OFFSET + step_ns + 159 * MS, 160 * MS)

@@ -82,7 +82,11 @@ def measure(
 ) -> Figures:
     """Run one level; each stream lasts `seconds`, and there is one a slot unless more are asked."""
     tokens = max(10, round(seconds * level.tokens_per_s))
-    pattern = Pattern(gap_ms=1000 / level.tokens_per_s, first_token_ms=50.0, tokens=tokens)
+    gap_ms = 1000 / level.tokens_per_s
+    # Streams that start together would otherwise march in step for ever, as real ones do not.
+    pattern = Pattern(
+        gap_ms=gap_ms, first_token_ms=50.0, first_token_spread_ms=gap_ms, tokens=tokens
+    )
     with tempfile.TemporaryDirectory(prefix="legato-") as name:
         folder = Path(name)
         with running(pattern, truth=folder / "log.truth", tls=tls) as metronome, LiveView() as view:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from typing import Any
 
 from legato.metronome.ask import MODEL, Ask
@@ -22,10 +23,7 @@ WORDS = tuple(
 class Voice:
     """Says the events of one answer."""
 
-    __slots__ = (
-        "_ask", "_closing", "_common", "_first_tool", "_opening", "_plain", "_slow", "_start",
-        "response_id",
-    )  # fmt: skip
+    __slots__ = ("_ask", "_common", "_first_tool", "_start", "response_id")
 
     def __init__(self, ask: Ask, run: str, number: int, created_s: int) -> None:
         self._ask = ask
@@ -36,18 +34,21 @@ class Voice:
             f'{{"id":"{self.response_id}","object":"{kind}","created":{created_s},'
             f'"model":"{MODEL}","choices":['
         ).encode()
-        self._opening = self._common + b'{"index":0,' + _DELTA_OPEN[ask.api][CONTENT]
-        self._closing = _DELTA_CLOSE[ask.api][CONTENT] + b',"logprobs":null,"finish_reason":null}]}'
-        self._slow = ask.token_ids or ask.logprobs or ask.continuous_usage
         self._first_tool = ask.tokens - min(ask.pattern.tool_tokens, ask.tokens)
 
-    def plain(self, first: int) -> bytes:
-        """The event of one content token, where nothing is asked but its text."""
-        return self._opening + WORDS[(self._start + first) % len(WORDS)] + self._closing
-
-    @property
-    def is_plain(self) -> bool:
-        return not self._slow
+    def one_token(self) -> Callable[[int], bytes]:
+        """A function from a position to the event of its content token: what `tokens` gives where
+        neither ids nor log-probabilities are asked for, at a fifth of the cost."""
+        api, prompt, start = self._ask.api, self._ask.prompt_tokens, self._start
+        opening = self._common + b'{"index":0,' + _DELTA_OPEN[api][CONTENT]
+        closing = _DELTA_CLOSE[api][CONTENT] + b',"logprobs":null,"finish_reason":null}]'
+        if not self._ask.continuous_usage:
+            end = closing + b"}"
+            return lambda at: opening + WORDS[(start + at) % len(WORDS)] + end
+        counted = closing + b',"usage":' + _USAGE + b"}"
+        return lambda at: (
+            opening + WORDS[(start + at) % len(WORDS)] + counted % (prompt, prompt + at + 1, at + 1)
+        )
 
     def tokens(
         self, kind: int, first: int, count: int, *, finish: bool = False, padding: int = 0
@@ -169,11 +170,7 @@ class Voice:
 
     def _usage(self, tokens: int) -> bytes:
         prompt = self._ask.prompt_tokens
-        return b'{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d}' % (
-            prompt,
-            prompt + tokens,
-            tokens,
-        )
+        return _USAGE % (prompt, prompt + tokens, tokens)
 
     def _logprobs(self, first: int, count: int) -> bytes:
         if not self._ask.logprobs:
@@ -198,6 +195,7 @@ class Voice:
         )
 
 
+_USAGE = b'{"prompt_tokens":%d,"total_tokens":%d,"completion_tokens":%d}'
 _DELTA_OPEN = {
     "chat": {CONTENT: b'"delta":{"content":"', REASONING: b'"delta":{"reasoning_content":"'},
     "text": {CONTENT: b'"text":"', REASONING: b'"text":"'},

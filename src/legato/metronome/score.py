@@ -41,7 +41,9 @@ def score(ask: Ask, voice: Voice, number: int, room: Room, *, keep_alive: bool) 
     if not ask.stream or name == "wrong_type":
         return _in_one_piece(ask, voice, delay_ns, gap, keep_alive=keep_alive)
     lead = envelope.stream_head(pattern, keep_alive=keep_alive)
-    notes = _streamed(_Answer(ask, voice, room, gap, name), delay_ns, lead)
+    struck_at = fault.position(pattern, ask.tokens) if name in fault.DURING else ask.tokens
+    answer = _Answer(ask, voice, room, gap, envelope.event(pattern), name, struck_at)
+    notes = _streamed(answer, delay_ns, lead)
     return _ending_in_terminators(notes) if pattern.terminators else notes
 
 
@@ -82,7 +84,9 @@ class _Answer:
     voice: Voice
     room: Room
     gap: Callable[[int], int]
+    wrap: Callable[[bytes], bytes]
     fault: str
+    struck_at: int  # the token at which the fault strikes; past the last where none does
 
     @property
     def apart(self) -> bool:
@@ -90,17 +94,12 @@ class _Answer:
         return self.ask.pattern.split == "writes"
 
     @property
-    def struck_at(self) -> int:
-        """The token at which a fault strikes; past the last one where none does."""
-        striking = self.fault in fault.DURING
-        return fault.position(self.ask.pattern, self.ask.tokens) if striking else self.ask.tokens
-
-    @property
     def is_plain(self) -> bool:
         """Whether all events between the first token's and the last's are one content token."""
         pattern = self.ask.pattern
         return (
-            self.voice.is_plain
+            not self.ask.token_ids
+            and not self.ask.logprobs
             and pattern.split == "none"
             and pattern.tokens_per_event == pattern.events_per_write == 1
             and not pattern.reasoning_tokens
@@ -155,7 +154,7 @@ def _batches(answer: _Answer) -> Iterator[list[Span]]:
 
 def _plain_tokens(answer: _Answer, start: int, end: int) -> Iterator[Note]:
     """One content token a write: what most answers are made of, so it is kept short."""
-    gap, say, wrap = answer.gap, answer.voice.plain, envelope.event(answer.ask.pattern)
+    gap, say, wrap = answer.gap, answer.voice.one_token(), answer.wrap
     for position in range(start, end):
         yield Note(gap(position), wrap(say(position)), _ONE_TOKEN)
 
@@ -228,7 +227,7 @@ def _piece(answer: _Answer, data: bytes, kind: int, tokens: int = 0) -> Piece:
         at = _next_cut(answer, event)
         wire = envelope.chunk(pattern, event[:at]) + envelope.chunk(pattern, event[at:])
     else:
-        wire = envelope.event(pattern)(data)
+        wire = answer.wrap(data)
     closing = 0 if pattern.framing == "close" else 2
     return Piece(wire, (kind, tokens), len(wire) - closing)
 
