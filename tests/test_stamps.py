@@ -36,21 +36,19 @@ def awaited(sock: socket.socket, count: int) -> None:
         pass
 
 
-def test_the_stamp_lies_inside_the_send_call_however_late_the_read(
+def test_the_stamp_is_of_the_arrival_however_late_the_read(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     sender, receiver = pair
     before = stamps.anchor()
     before_ns = time.monotonic_ns()
     sender.send(b"x")
-    after_ns = time.monotonic_ns()
     awaited(receiver, 1)
+    seen_ns = time.monotonic_ns()
     time.sleep(0.02)
     _, stamp_ns = receive(receiver)
     arrived_ns = stamp_ns - before.offset_ns
-    # The wall clock and the anchor are read apart by at most the anchor's own width.
-    assert before_ns - before.width_ns - 5_000 <= arrived_ns
-    assert arrived_ns <= max(after_ns, time.monotonic_ns() - 20_000_000) + before.width_ns + 5_000
+    assert before_ns - before.width_ns <= arrived_ns <= seen_ns + before.width_ns
 
 
 def test_a_read_of_several_segments_has_the_stamp_of_the_last(

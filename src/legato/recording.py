@@ -380,18 +380,20 @@ def read(path: str | os.PathLike[str]) -> Recording:
 
 def _read_file(path: Path) -> Recording:
     try:
-        file = pq.ParquetFile(path, read_dictionary=["kind.list.element"])
-        document = (file.schema_arrow.metadata or {}).get(META_KEY)
+        schema = pq.read_schema(path)
+        document = (schema.metadata or {}).get(META_KEY)
         if document is None:
             raise RecordingError(f"{path} is a Parquet file but not a recording of legato")
         meta = json.loads(document)
+        if not isinstance(meta, dict):
+            raise ValueError("its metadata is not an object")
         if meta.get("schema") != SCHEMA_VERSION:
             raise RecordingError(
                 f"{path} has schema {meta.get('schema')}; this legato reads {SCHEMA_VERSION}"
             )
-        missing = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
-        if missing:
+        if missing := [name for name in SCHEMA.names if name not in schema.names]:
             raise RecordingError(f"{path} lacks the column {missing[0]!r} of a recording")
+        file = pq.ParquetFile(path, read_dictionary=["kind.list.element"])
         # One by one: pyarrow cannot read dictionaries inside lists over several row groups.
         groups = [
             file.read_row_group(group, columns=SCHEMA.names) for group in range(file.num_row_groups)

@@ -14,13 +14,37 @@ def test_everything_that_is_known_has_its_line() -> None:
         " reason",
         "CPU": "the busiest worker used 41 % of a core",
         "load": "49.9 of 50 streams open on average",
+        "tokens": "counted by the server in every chunk",
     }
+
+
+def test_salted_and_unsalted_prompts_are_told_apart() -> None:
+    summary = summaries.smooth()
+    summary["run"]["settings"]["cache_friendly"] = False
+    assert "no prefix cache helped" in dict(instrument_lines(summary))["prompts"]
+    summary["run"]["settings"]["cache_friendly"] = True
+    assert "a prefix cache may have helped" in dict(instrument_lines(summary))["prompts"]
+
+
+def test_a_proxy_an_unverified_certificate_and_replaced_connections_are_said() -> None:
+    summary = summaries.smooth()
+    summary["run"]["settings"] |= {"proxy": "proxy.example:3128", "tls": True, "verified": False}
+    summary["run"]["retried"] = 2
+    assert dict(instrument_lines(summary))["path"] == (
+        "through the proxy proxy.example:3128; certificates not verified;"
+        " 2 kept connections had been closed and replaced"
+    )
 
 
 def test_what_is_unknown_is_left_out() -> None:
     summary = summaries.smooth()
     summary["instrument"] |= {"lag_us": None, "cpu_share": None, "client_merged_share": None}
-    assert [label for label, _ in instrument_lines(summary)] == ["clock", "error", "load"]
+    assert [label for label, _ in instrument_lines(summary)] == [
+        "clock",
+        "error",
+        "load",
+        "tokens",
+    ]
 
 
 def test_an_error_beyond_loopback_excludes_the_network_card() -> None:

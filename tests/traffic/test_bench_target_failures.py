@@ -43,7 +43,7 @@ def with_fault(name: str, folder: Path) -> tuple[Finished, Recording]:
     pattern = Pattern(
         gap_ms=5, tokens=TOKENS, fault=name, fault_every=EVERY, fault_at=4, trickle_ms=0.1
     )
-    load = ("--concurrency", STREAMS, "--requests", REQUESTS)
+    load = ("--concurrency", STREAMS, "--requests", REQUESTS, "--output-tokens", TOKENS)
     with running(pattern) as metronome:
         return bench(metronome.url, folder / f"{name}.parquet", *load, *PATIENCE)
 
@@ -97,7 +97,7 @@ def test_a_429_keeps_its_retry_after_and_is_not_tried_again(tmp_path: Path) -> N
     with running(pattern) as metronome:
         out = tmp_path / "run.parquet"
         done, recording = bench(metronome.url, out, "--concurrency", 2, "--requests", 6)
-        asked = metronome.stop()["streams"]
+        asked = metronome.stop()["requests"]
     assert done.code == 4
     assert (len(recording), asked) == (6, 6)
     assert set(recording.strings("retry_after")) == {"7"}

@@ -6,7 +6,7 @@ The oracle is the line-by-line reading of the WHATWG specification, written for 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legato.wire import events
@@ -55,11 +55,13 @@ def split(*pieces: bytes) -> list[bytes]:
     return [event for piece in pieces for event in splitter.feed(piece)]
 
 
+@settings(deadline=None)
 @given(texts)
 def test_events_are_those_of_the_specification(text: bytes) -> None:
     assert split(text) == by_lines(text)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_a_text_cut_in_two_at_any_byte_gives_the_same_events(text: bytes) -> None:
     whole = split(text)
@@ -67,6 +69,7 @@ def test_a_text_cut_in_two_at_any_byte_gives_the_same_events(text: bytes) -> Non
         assert split(text[:cut], text[cut:]) == whole
 
 
+@settings(deadline=None)
 @given(texts, st.data())
 def test_a_text_cut_anywhere_any_number_of_times_gives_the_same_events(
     text: bytes, data: st.DataObject
@@ -77,6 +80,7 @@ def test_a_text_cut_anywhere_any_number_of_times_gives_the_same_events(
     assert split(*(text[i : i + 1] for i in range(len(text)))) == split(text)
 
 
+@settings(deadline=None)
 @given(texts)
 def test_an_event_comes_out_with_the_very_byte_that_completes_it(text: bytes) -> None:
     splitter = ServerSentEvents()
@@ -87,6 +91,7 @@ def test_an_event_comes_out_with_the_very_byte_that_completes_it(text: bytes) ->
         assert found == by_lines(text[: i + 1])
 
 
+@settings(deadline=None)
 @given(texts)
 def test_the_end_of_the_body_completes_an_event_whose_blank_line_is_missing(text: bytes) -> None:
     splitter = ServerSentEvents()
@@ -105,8 +110,9 @@ def test_nothing_is_pending_between_events_and_something_is_inside_one(end: byte
 
 def test_an_event_that_never_ends_is_refused_and_not_kept() -> None:
     splitter = ServerSentEvents()
-    piece = b"data: " + b"x" * (8 * 1024 * 1024)
+    piece = b"x" * (8 * 1024 * 1024)
+    for _ in range(events.MAX_EVENT_BYTES // len(piece)):
+        splitter.feed(piece)
     with pytest.raises(EventTooLongError):
-        for _ in range(events.MAX_EVENT_BYTES // len(piece) + 1):
-            splitter.feed(piece)
+        splitter.feed(b"x")
     assert not splitter.pending

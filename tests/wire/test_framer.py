@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import h11
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from legato.wire.framer import MAX_HEAD_BYTES, MAX_LINE_BYTES, Framer, State
@@ -100,6 +100,7 @@ def by_h11(response: Response) -> bytes:
     return body
 
 
+@settings(deadline=None)
 @given(responses())
 def test_a_response_is_done_exactly_at_its_last_byte_with_the_body_that_h11_finds(
     response: Response,
@@ -110,12 +111,14 @@ def test_a_response_is_done_exactly_at_its_last_byte_with_the_body_that_h11_find
     assert framed.body == response.body == by_h11(response)
 
 
+@settings(deadline=None)
 @given(responses())
 def test_no_response_is_done_before_its_last_byte(response: Response) -> None:
     for cut in range(len(response.wire)):
         assert frame(response.wire[:cut]).state not in (State.DONE, State.BROKEN)
 
 
+@settings(deadline=None)
 @given(responses())
 def test_a_response_cut_in_two_at_any_byte_is_framed_as_when_it_comes_whole(
     response: Response,
@@ -125,6 +128,7 @@ def test_a_response_cut_in_two_at_any_byte_is_framed_as_when_it_comes_whole(
         assert frame(response.wire[:cut], response.wire[cut:], eof=response.closes) == whole
 
 
+@settings(deadline=None)
 @given(responses())
 def test_a_response_that_comes_byte_by_byte_is_framed_as_when_it_comes_whole(
     response: Response,
@@ -133,6 +137,7 @@ def test_a_response_that_comes_byte_by_byte_is_framed_as_when_it_comes_whole(
     assert frame(*pieces, eof=response.closes) == frame(response.wire, eof=response.closes)
 
 
+@settings(deadline=None)
 @given(
     st.binary(max_size=60),
     st.sampled_from([b"", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"]),
@@ -148,6 +153,7 @@ def test_garbage_breaks_or_waits_alike_wherever_it_is_cut(
     assert (in_two.state, in_two.body) == (whole.state, whole.body)
 
 
+@settings(deadline=None)
 @given(responses().filter(lambda response: not response.closes), st.binary(min_size=1, max_size=9))
 def test_bytes_after_the_end_are_left_unconsumed(response: Response, extra: bytes) -> None:
     framed = frame(response.wire + extra)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legato.errors import RecordingError
@@ -54,6 +54,7 @@ def test_records_come_back_in_order_with_what_they_held(tmp_path: Path) -> None:
     assert workers(tmp_path) == [3]
 
 
+@settings(deadline=None)
 @given(sizes=st.lists(st.integers(0, READ_BYTES), max_size=40))
 def test_a_full_segment_is_followed_by_another_and_nothing_is_lost(
     sizes: list[int], tmp_path_factory: pytest.TempPathFactory
@@ -83,6 +84,7 @@ def test_the_capture_of_a_writer_that_never_closed_reads_the_same(tmp_path: Path
     writer.close()
 
 
+@settings(deadline=None)
 @given(cut=st.integers(0, 3 * (HEADER_BYTES + 50)))
 def test_a_torn_file_gives_every_record_before_the_tear(
     cut: int, tmp_path_factory: pytest.TempPathFactory

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -96,6 +96,7 @@ def test_a_token_belongs_to_the_chunk_with_its_last_character() -> None:
     assert count([content(" on"), content("e"), content(" two")], words()).tokens == [0, 1, 1]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=6), min_size=1, max_size=6))
 def test_a_byte_tokenizer_finds_every_byte_in_its_chunk(texts: list[str]) -> None:
     counted = count([content(text) for text in texts], as_bytes())
@@ -119,6 +120,7 @@ def test_where_tokens_are_fewer_than_chunks_the_first_chunk_holds_the_first_toke
     assert count([*[content() for _ in range(5)], finish("length", 2)]).tokens == [1, 0, 1, 0, 0, 0]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(0, 5000), st.sampled_from(["stop", "length"]))
 def test_spread_tokens_sum_to_the_usage_and_differ_by_one_at_most(
     parts: int, total: int, reason: str
@@ -129,6 +131,7 @@ def test_spread_tokens_sum_to_the_usage_and_differ_by_one_at_most(
     assert max(tokens) - min(tokens) <= 1
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=30))
 def test_running_usage_gives_back_every_step_of_the_total(steps: list[int]) -> None:
     totals = [sum(steps[: i + 1]) for i in range(len(steps))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legato.stamps import Anchor
@@ -55,6 +55,7 @@ def test_without_an_anchor_no_stamp_holds() -> None:
     assert convert(Clock(), (OFFSET + 500, 700)) == ([700], [False])
 
 
+@settings(deadline=None)
 @given(step_ns=st.one_of(st.integers(-(10**12), -20_000), st.integers(20_000, 10**12)))
 def test_stamps_around_a_step_of_the_wall_clock_fall_back_and_the_others_hold(
     step_ns: int,
@@ -89,6 +90,7 @@ def test_a_wide_anchor_cannot_hide_a_step_nor_vouch_for_the_time_around_it() -> 
     assert holds == [False, False]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 10**10), st.integers(-100, 100), st.integers(100, 1000)),

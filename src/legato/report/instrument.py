@@ -5,7 +5,7 @@ Pure functions of a summary; what is unknown is left out, never filled in.
 
 from __future__ import annotations
 
-from legato.report.figures import ms, percent, significant, whole
+from legato.report.figures import ms, of, percent, significant, whole
 from legato.report.lookup import Summary, finite, number, setting, text, value
 from legato.report.words import client_words
 
@@ -13,6 +13,16 @@ CLOCKS = {
     "kernel": "the kernel's receive stamps",
     "user": "the time of each read: the kernel gave no stamps",
     "mixed": "the kernel's receive stamps; the time of the read where there was none",
+}
+
+TOKEN_SOURCES = {
+    "chunk_usage": "counted by the server in every chunk",
+    "token_ids": "counted by the token ids in every chunk",
+    "logprobs": "counted by the log-probabilities in every chunk",
+    "tokenizer": "counted by the tokenizer given",
+    "usage_spread": "the server's total for each answer, spread evenly over its chunks",
+    "chunks": "one a chunk: the server gave no count",
+    "mixed": "counted in different ways for different streams",
 }
 
 
@@ -26,6 +36,9 @@ def instrument_lines(summary: Summary) -> list[tuple[str, str]]:
         ("merged", _merged(summary)),
         ("CPU", _cpu(summary)),
         ("load", _load(summary)),
+        ("tokens", TOKEN_SOURCES.get(text(summary, "tokens", "source") or "")),
+        ("prompts", _prompts(summary)),
+        ("path", _path(summary)),
     ]
     return [(label, sentence) for label, sentence in lines if sentence]
 
@@ -77,6 +90,28 @@ def _load(summary: Summary) -> str | None:
         parts.append(f"{significant(reached)}{of_asked} streams open on average")
     if slip_ms is not None:
         parts.append(f"requests left at most {ms(slip_ms)} late (p99)")
+    return "; ".join(parts) or None
+
+
+def _prompts(summary: Summary) -> str | None:
+    friendly = setting(summary, "cache_friendly")
+    if friendly is None:
+        return None
+    if friendly:
+        return "sent as they are: a prefix cache may have helped"
+    return "each started with a salt of its own, so that no prefix cache helped"
+
+
+def _path(summary: Summary) -> str | None:
+    """What stood between client and server, where that is worth knowing."""
+    proxy, retried = setting(summary, "proxy"), number(summary, "run", "retried")
+    parts = []
+    if proxy:
+        parts.append(f"through the proxy {proxy}")
+    if setting(summary, "tls") and setting(summary, "verified") is False:
+        parts.append("certificates not verified")
+    if retried:
+        parts.append(f"{of(int(retried), 'kept connection')} had been closed and replaced")
     return "; ".join(parts) or None
 
 

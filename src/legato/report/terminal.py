@@ -179,8 +179,8 @@ def _peers(page: Page, summary: Summary) -> None:
         ],
     )
     page.line(
-        f"Tools within {percent(AGREEMENT)} share a row, even where one prints fewer figures;"
-        f" {APPROXIMATE} is approximate."
+        f"Their formulas on our arrival times. Tools within {percent(AGREEMENT)} share a row, even"
+        f" where one prints fewer figures; {APPROXIMATE} is approximate."
     )
     page.gap()
 
