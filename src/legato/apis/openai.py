@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from legato.apis.chunk import Chunk, parse
@@ -52,37 +52,15 @@ def _body(
 
 def decode_chat(data: bytes) -> Chunk:
     """One event of a chat stream; ValueError where it is none."""
-    if data == b"[DONE]":
-        return Chunk(DONE, terminal=True)
-    event = parse(data)
-    chunk = _envelope(event)
-    choices = event.get("choices")
-    if not choices:
-        return chunk
-    choice = choices[0]
-    delta = choice.get("delta") or {}
-    if text := delta.get("content"):
-        chunk.kind, chunk.text = CONTENT, _string(text)
-    elif reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
-        chunk.kind, chunk.text = REASONING, _string(reasoning)
-    elif calls := delta.get("tool_calls"):
-        chunk.kind, chunk.text = TOOL, _tool_text(calls)
-    _finish(chunk, choice)
-    if chunk.kind == OTHER:
-        if chunk.finish_reason:
-            chunk.kind = FINISH
-        elif delta.get("role"):
-            chunk.kind = ROLE
-        if not chunk.finish_reason:
-            chunk.flags |= EMPTY
-    logprobs = choice.get("logprobs")
-    if logprobs:
-        chunk.logprobs = len(logprobs.get("content") or ())
-    return chunk
+    return _decode(data, _chat_part, "content")
 
 
 def decode_completions(data: bytes) -> Chunk:
     """One event of a text-completion stream; ValueError where it is none."""
+    return _decode(data, _completions_part, "tokens")
+
+
+def _decode(data: bytes, part: Callable[[Any], tuple[int, str]], logprobs_list: str) -> Chunk:
     if data == b"[DONE]":
         return Chunk(DONE, terminal=True)
     event = parse(data)
@@ -91,18 +69,38 @@ def decode_completions(data: bytes) -> Chunk:
     if not choices:
         return chunk
     choice = choices[0]
-    if text := choice.get("text"):
-        chunk.kind, chunk.text = CONTENT, _string(text)
-    _finish(chunk, choice)
-    if chunk.kind == OTHER:
-        if chunk.finish_reason:
+    chunk.kind, chunk.text = part(choice)
+    chunk.flags |= HAS_CHOICES
+    chunk.finish_reason = choice.get("finish_reason")
+    if chunk.finish_reason:
+        chunk.flags |= HAS_FINISH
+        if chunk.kind in (OTHER, ROLE):
             chunk.kind = FINISH
-        else:
-            chunk.flags |= EMPTY
-    logprobs = choice.get("logprobs")
-    if logprobs:
-        chunk.logprobs = len(logprobs.get("tokens") or ())
+    elif chunk.kind in (OTHER, ROLE):
+        chunk.flags |= EMPTY
+    if (ids := choice.get("token_ids")) is not None:
+        chunk.token_ids = len(ids)
+    if logprobs := choice.get("logprobs"):
+        chunk.logprobs = len(logprobs.get(logprobs_list) or ())
     return chunk
+
+
+def _chat_part(choice: Any) -> tuple[int, str]:
+    """(kind, text) of a chat delta."""
+    delta = choice.get("delta") or {}
+    if text := delta.get("content"):
+        return CONTENT, _string(text)
+    if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
+        return REASONING, _string(reasoning)
+    if calls := delta.get("tool_calls"):
+        return TOOL, _tool_text(calls)
+    return (ROLE if delta.get("role") else OTHER), ""
+
+
+def _completions_part(choice: Any) -> tuple[int, str]:
+    """(kind, text) of a piece of a text completion."""
+    text = choice.get("text")
+    return (CONTENT, _string(text)) if text else (OTHER, "")
 
 
 def _envelope(event: Any) -> Chunk:
@@ -143,16 +141,6 @@ def _tokens(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise ValueError("a token count is not a whole number")
     return value
-
-
-def _finish(chunk: Chunk, choice: dict[str, Any]) -> None:
-    chunk.flags |= HAS_CHOICES
-    chunk.finish_reason = choice.get("finish_reason")
-    if chunk.finish_reason:
-        chunk.flags |= HAS_FINISH
-    ids = choice.get("token_ids")
-    if ids is not None:
-        chunk.token_ids = len(ids)
 
 
 def _tool_text(calls: list[dict[str, Any]]) -> str:
