@@ -46,13 +46,13 @@ class Table:
             self._say("This machine is not trustworthy at any level measured: is it busy?")
             return
         self._say(
-            f"Trustworthy up to {limit['events_per_s']:,.0f} events/s: there the error of a gap"
-            f" is {floor['p50']:.1f} µs (p50), {floor['p99']:.0f} µs (p99)."
+            f"Trustworthy up to {limit['events_per_s']:,.0f} events/s. Up to there a gap is wrong by"
         )
-        self._say(f"({result['label']})")
+        self._say(f"{floor['p50']:.1f} µs (p50), {floor['p99']:.0f} µs (p99); {result['label']}.")
 
     def saved(self, path: Path) -> None:
-        self._say(f"Kept in {path}; legato bench uses it as its floor.")
+        self._say("Kept as the floor that legato bench adds to the error it states:")
+        self._say(f"  {path}")
 
     def _say(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
