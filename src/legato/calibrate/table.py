@@ -46,7 +46,7 @@ class Table:
             self._say("This machine is not trustworthy at any level measured: is it busy?")
             return
         self._say(
-            f"Trustworthy up to {limit['events_per_s']:,.0f} events/s. Up to there a gap is wrong by"
+            f"Trustworthy up to {limit['events_per_s']:,.0f} events/s; up to there a gap errs by"
         )
         self._say(f"{floor['p50']:.1f} µs (p50), {floor['p99']:.0f} µs (p99); {result['label']}.")
 
