@@ -262,6 +262,16 @@ def test_an_error_while_writing_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_is_replaced_whole_while_others_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    Recording.from_streams([made(1)]).write(path)
+    old = path.read_bytes()
+    with path.open("rb") as reader:
+        Recording.from_streams([made(2)]).write(path)
+        assert reader.read() == old
+    assert read(path).ints("stream_id").tolist() == [2]
+
+
 KILLED = """
 import os, signal, sys
 from legato.recording import RecordingWriter, Stream, table_of

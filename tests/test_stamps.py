@@ -99,6 +99,13 @@ def test_no_ancillary_data_is_no_stamp() -> None:
     assert stamps.stamp_of([other, stamp]) == 3_000_000_007
 
 
+def test_the_keeper_asks_for_stamps_for_as_long_as_it_is_open() -> None:
+    with stamps.keeper() as keeper:
+        assert keeper.getsockopt(socket.SOL_SOCKET, stamps.SO_TIMESTAMPING) != 0
+    with socket.socket() as other:
+        assert other.getsockopt(socket.SOL_SOCKET, stamps.SO_TIMESTAMPING) == 0
+
+
 def test_where_the_kernel_refuses_stamping_it_is_said() -> None:
     sock = socket.socket()
     sock.close()

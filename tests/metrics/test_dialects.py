@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legato.metrics.dialects import DIALECTS, all_dialects
-from legato.metrics.dialects.statistics import linear, lower, weighted_table_ms
+from legato.metrics.dialects.statistics import (
+    Rule,
+    linear,
+    lower,
+    nearest_rank,
+    product_index,
+    sketched,
+    table_ms,
+    weighted_table_ms,
+)
 from legato.recording import (
     CONTENT,
     DONE,
@@ -127,6 +136,21 @@ _PERCENT = st.sampled_from([0.1, 1, 25, 50, 75, 90, 95, 99, 99.9])
 def test_the_linear_rule_is_numpys(samples: list[int], percent: float) -> None:
     ordered = np.sort(np.asarray(samples))
     assert linear(ordered, percent / 100) == pytest.approx(np.percentile(ordered, percent))
+
+
+@given(
+    samples=_SAMPLES,
+    percents=st.lists(st.integers(1, 99), min_size=1, max_size=5),
+    rule=st.sampled_from([linear, lower, nearest_rank, product_index, sketched]),
+)
+def test_a_table_is_the_same_from_sorted_and_unsorted_samples(
+    samples: list[int], percents: list[int], rule: Rule
+) -> None:
+    mixed = np.asarray(samples)
+    extras = ("mean", "min", "max")
+    assert table_ms(mixed, percents, *extras, rule=rule) == pytest.approx(
+        table_ms(np.sort(mixed), percents, *extras, rule=rule)
+    )
 
 
 @given(samples=_SAMPLES, percent=_PERCENT)

@@ -109,15 +109,11 @@ def test_servebench_rounds_arrivals_to_microseconds_and_ends_at_done() -> None:
 def test_servebench_refuses_an_answer_that_just_stops() -> None:
     cut = stream([(10, CONTENT, 1), (20, CONTENT, 1)], ended_ms=20)
     assert "itl_ms" not in dialect("servebench", cut)
-    # without usage and without a tokenizer a chunk is a token
-    bare = stream(
-        [(10, CONTENT, 5), (20, CONTENT, 5), (30, DONE, 0)],
-        ended_ms=30,
-        output_tokens=None,
-        text_tokens=None,
-        retokens=None,
-    )
-    seen = dialect("servebench", bare)
+
+
+def test_servebench_counts_chunks_where_usage_is_missing() -> None:
+    events: list[Event] = [(10, CONTENT, 5), (20, CONTENT, 5), (30, DONE, 0)]
+    seen = dialect("servebench", stream(events, ended_ms=30, output_tokens=None))
     assert seen["tpot_ms"]["p50"] == pytest.approx((30 - 10) / 1)
     assert seen["approximate"] is False
 

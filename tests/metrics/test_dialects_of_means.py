@@ -69,8 +69,12 @@ def test_guidellm_weights_requests_by_their_tokens() -> None:
     assert seen["tpot_ms"]["mean"] == pytest.approx((90 + 50) / 11)
 
 
-def test_guidellm_counts_chunks_where_usage_is_missing() -> None:
-    seen = dialect("guidellm", example(output_tokens=None))
+def test_guidellm_believes_the_requested_length_where_usage_is_missing() -> None:
+    silent = example(output_tokens=None)
+    seen = dialect("guidellm", silent, meta={"settings": {"output_tokens": 9}})
+    assert seen["itl_ms"]["mean"] == pytest.approx((90 - 50) / 8)
+    # where no length was asked for either, a chunk is a token
+    seen = dialect("guidellm", silent)
     assert seen["itl_ms"]["mean"] == pytest.approx((90 - 50) / 2)
     assert seen["approximate"] is False
 
@@ -96,6 +100,18 @@ def test_genai_bench_stops_at_a_finish_chunk_that_carries_usage() -> None:
     ]
     seen = dialect("genai_bench", stream(events, ended_ms=152, output_tokens=6))
     assert seen["tpot_ms"]["mean"] == pytest.approx((100 - 50) / 5)
+
+
+def test_genai_bench_would_not_see_the_running_usage_that_we_ask_for() -> None:
+    events: list[Event] = [
+        (50, CONTENT, 1, HAS_USAGE),
+        (90, CONTENT, 1, HAS_USAGE),
+        (100, FINISH, 0, HAS_USAGE),
+        (150, USAGE, 0),
+        (150, DONE, 0),
+    ]
+    seen = dialect("genai_bench", stream(events, ended_ms=152))
+    assert seen["tpot_ms"]["mean"] == pytest.approx(150 - 50)
 
 
 def test_genai_bench_drops_tpot_where_decoding_took_less_than_a_millisecond() -> None:

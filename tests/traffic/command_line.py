@@ -16,7 +16,7 @@ from typing import Any
 import legato
 from legato.recording import Recording
 
-HANG_S = 60  # no test waits for a time; this only ends one that would never end
+HANG_S = 40  # no test waits for a time; this only ends one that would never end
 SETTINGS = ("LEGATO_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy", "LEGATO_PROFILE")
 
 
@@ -107,9 +107,6 @@ class Started:
         out, err = self._process.communicate(timeout=HANG_S)
         return Finished(self._process.returncode, out, err)
 
-    def running(self) -> bool:
-        return self._process.poll() is None
-
 
 @contextlib.contextmanager
 def started(*arguments: object, extra: Mapping[str, str] | None = None) -> Iterator[Started]:
@@ -139,7 +136,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     deadline_s = time.monotonic() + HANG_S
     while not condition():
         assert time.monotonic() < deadline_s, f"never happened: {what}"
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 def cmdline(pid: int) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Finished, Started, run, started, wait_until
+from command_line import Finished, run, started, wait_until
 
 import legato
 from legato.metronome import truth as truths
@@ -83,37 +83,51 @@ def good_streams(recording: Recording) -> int:
 # --- Ctrl-C -----------------------------------------------------------------------------------
 
 
-def interrupted(folder: Path, moment_s: float) -> tuple[Finished, list[int], Measured]:
+def interrupted(folder: Path, moment_s: float) -> tuple[Finished, Measured]:
     """A run of two workers that is over by itself soon, and Ctrl-C at some moment of it."""
     folder.mkdir()
     with metronome(folder) as measured:
-        load = ("--concurrency", 4, "--requests", 12, "--output-tokens", TOKENS, "--workers", 2)
+        load = ("--concurrency", 4, "--requests", 24, "--output-tokens", TOKENS, "--workers", 2)
         with started(*measured.start(*load)) as process:
             time.sleep(moment_s)
             process.signal_group(signal.SIGINT)
             done = process.finished()
-            return done, process.members(), measured
+            wait_until(lambda: not process.members(), "nothing is left running")
+        return done, measured
 
 
 def test_ctrl_c_at_any_moment_keeps_what_was_captured(tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         folders = [tmp_path / str(number) for number in range(len(MOMENTS_S))]
-        for done, left, measured in pool.map(interrupted, folders, MOMENTS_S):
-            assert left == []
+        for done, measured in pool.map(interrupted, folders, MOMENTS_S):
             recording = measured.recording()
             if recording is None:
-                # Before the first request. -2: before the command's own first line.
-                assert done.code in (130, -signal.SIGINT), done
+                # Before the first request; 1 and -2 are Python's own, before it ran a line of ours.
+                assert done.code in (130, 1, -signal.SIGINT), done
+                assert done.code != 130 or done.err == ""
                 assert measured.requests() == 0
                 assert not measured.partial.exists()
                 continue
             assert done.code in (0, 3, 130), done
             assert "Traceback" not in done.err
             assert_whole(recording)
-            assert recording.meta["partial"] or len(recording) == 12
+            assert recording.meta["partial"] or len(recording) == 24
             if measured.partial.exists():
                 # While it decoded: the capture stays, and the sentence says where.
                 assert str(measured.partial) in done.err
+
+
+def test_ctrl_c_while_workers_start_leaves_nothing(measured: Measured) -> None:
+    with started(*measured.start(*ENDLESS, "--workers", 2)) as process:
+        wait_until(lambda: len(process.workers()) == 2, "the workers start")
+        time.sleep(0.03)  # so that they are past the interpreter's start, in our own imports
+        process.signal_group(signal.SIGINT)
+        done = process.finished()
+        wait_until(lambda: not process.members(), "nothing is left running")
+    assert (done.code, done.err) in ((130, ""), (0, ""), (3, ""))
+    # Where the machine was slow to tell us, the load had begun: then there is a recording.
+    assert measured.out.exists() == (measured.requests() > 0)
+    assert not measured.partial.exists()
 
 
 def test_ctrl_c_stops_sending_and_prints_the_summary_of_a_partial_recording(
@@ -142,7 +156,7 @@ def test_ctrl_c_stops_sending_and_prints_the_summary_of_a_partial_recording(
 
 
 def test_a_killed_worker_loses_its_open_streams_only(measured: Measured) -> None:
-    load = ("--concurrency", STREAMS, "--requests", 60, "--output-tokens", TOKENS)
+    load = ("--concurrency", STREAMS, "--requests", 40, "--output-tokens", TOKENS)
     with started(*measured.start(*load, "--workers", 2)) as process:
         wait_for_requests(measured, 3 * STREAMS)
         captured = measured.requests() - STREAMS
@@ -160,7 +174,7 @@ def test_a_killed_worker_loses_its_open_streams_only(measured: Measured) -> None
     lost = recording.strings("error") == "the worker that read this stream died"
     assert lost.sum() == facts["lost_streams"]
     # The other worker drew every request that was left.
-    assert 60 - STREAMS // 2 <= good_streams(recording) <= 60
+    assert 40 - STREAMS // 2 <= good_streams(recording) <= 40
     assert good_streams(recording) >= captured
     assert any("1 worker died" in reason for reason in done.summary["instrument"]["reasons"])
 
@@ -213,16 +227,12 @@ def test_when_everything_is_killed_at_once_the_capture_is_readable(measured: Mea
 def killed(folder: Path, moment_s: float) -> Measured:
     folder.mkdir()
     with metronome(folder) as measured:
-        load = ("--concurrency", 4, "--requests", 12, "--output-tokens", TOKENS, "--workers", 2)
+        load = ("--concurrency", 4, "--requests", 24, "--output-tokens", TOKENS, "--workers", 2)
         with started(*measured.start(*load)) as process:
             time.sleep(moment_s)
             os.kill(process.pid, signal.SIGKILL)
-            wait_until(lambda: _only_ends(process), "nothing is left running")
+            wait_until(lambda: not process.members(), "nothing is left running")
         return measured
-
-
-def _only_ends(process: Started) -> bool:
-    return not process.running() and not process.members()
 
 
 def test_kill_at_any_moment_leaves_nothing_running_and_what_was_captured(tmp_path: Path) -> None:

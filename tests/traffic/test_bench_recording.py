@@ -69,7 +69,7 @@ def test_the_summary_holds_every_key_of_its_parts(closed: Run) -> None:
 
 def test_report_prints_the_same_summary_again(closed: Run) -> None:
     done, _ = closed
-    again = run("report", done.summary["run"]["recording"], "--json")
+    again = run("report", *done.summary["run"]["recording"], "--json")
     assert (again.code, again.err) == (done.code, "")
     assert again.summary == done.summary
 
@@ -189,7 +189,8 @@ def test_completions_and_prompts_from_a_file_work_too(target: str, tmp_path: Pat
     prompts = tmp_path / "prompts.txt"
     prompts.write_text('one "quoted" prompt\n\n  two wörds  \n')
     load = ("--concurrency", 1, "--requests", 4, "--api", "completions", "--cache-friendly")
-    done, recording = bench(target, tmp_path / "run.parquet", "--prompt-file", prompts, *load)
+    asked = ("--prompt-file", prompts, "--output-tokens", 5)
+    done, recording = bench(target, tmp_path / "run.parquet", *asked, *load)
     assert done.code == expected_code(done.summary)
     assert list(recording.ints("prompt_tokens")) == [3, 2, 3, 2]
     assert set(recording.strings("api")) == {"completions"}

@@ -84,8 +84,9 @@ def test_every_fault_of_the_metronome_is_tried() -> None:
 
 def test_streams_whose_connection_is_refused_are_kept_as_aborted(tmp_path: Path) -> None:
     with running(Pattern(gap_ms=5, tokens=TOKENS, fault="refuse", fault_every=EVERY)) as metronome:
-        load = ("--concurrency", 1, "--requests", REQUESTS, "--fresh-connections")
-        done, recording = bench(metronome.url, tmp_path / "run.parquet", *load)
+        load = ("--concurrency", 1, "--requests", REQUESTS, "--output-tokens", TOKENS)
+        out = tmp_path / "run.parquet"
+        done, recording = bench(metronome.url, out, *load, "--fresh-connections")
     assert done.code == expected_code(done.summary)
     statuses = list(recording.strings("status"))
     assert statuses == ["ok"] * EVERY + ["aborted"] * (REQUESTS - EVERY)
@@ -155,7 +156,7 @@ def test_a_run_without_one_good_stream_exits_4_and_says_why(
 ) -> None:
     out = tmp_path / "run.parquet"
     with running(Pattern(gap_ms=5, tokens=4, fault=fault)) as metronome:
-        load = ("--concurrency", 2, "--requests", 4)
+        load = ("--concurrency", 2, "--requests", 4, "--output-tokens", 4)
         done = run("bench", metronome.url, "--out", out, *load, extra={"COLUMNS": "200"})
     assert done.code == 4
     assert words in done.out

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,7 @@ URLS = {
     "localhost": "http://localhost",
     "ftp://localhost/v1": "http:// or https://",
     "http://": "http:// or https://",
+    "http://[::1": "is not a URL",
     "http://localhost:99999": "1 to 65535",
     "http://localhost:port": "1 to 65535",
     "http://me:secret@localhost": "holds credentials",
@@ -80,15 +83,24 @@ URLS = {
 }
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Path:
+# No URL where the load is wrong: were it not refused first, a metronome would be measured.
+CASES = {
+    **LOADS,
+    **{name: (["TARGET", *arguments], words) for name, (arguments, words) in QUESTIONS.items()},
+    **{name: (["TARGET", *arguments], words) for name, (arguments, words) in OUTPUTS.items()},
+    **{url: ([url], words) for url, words in URLS.items()},
+}
+
+
+def make_desk(folder: Path) -> Path:
     """A folder with the files that the cases name."""
-    (tmp_path / "blank").write_text("\n\n")
-    (tmp_path / "words").write_text("not a key, not a tokenizer\n")
-    (tmp_path / "bytes").write_bytes(b"caf\xe9\n")
-    (tmp_path / "taken.parquet").write_text("mine")
-    (tmp_path / "crashed.parquet.partial").mkdir()
-    return tmp_path
+    folder.mkdir()
+    (folder / "blank").write_text("\n\n")
+    (folder / "words").write_text("not a key, not a tokenizer\n")
+    (folder / "bytes").write_bytes(b"caf\xe9\n")
+    (folder / "taken.parquet").write_text("mine")
+    (folder / "crashed.parquet.partial").mkdir()
+    return folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -98,7 +110,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def refused(desk: Path, *arguments: str, prefix: tuple[str, ...] = ()) -> Finished:
+def refused(desk: Path, arguments: list[str], prefix: tuple[str, ...] = ()) -> Finished:
     """Run the command in `desk`; it must leave the folder as it was."""
     before = contents(desk)
     done = run("bench", *arguments, cwd=desk, prefix=prefix)
@@ -112,39 +124,34 @@ def assert_refused(done: Finished, words: str) -> None:
     assert words in done.err
 
 
-@pytest.mark.parametrize(("arguments", "words"), LOADS.values(), ids=LOADS)
-def test_a_load_that_cannot_be_is_refused(desk: Path, arguments: list[str], words: str) -> None:
-    # No URL: were the load not refused first, this would start a metronome and measure it.
-    assert_refused(refused(desk, *arguments), words)
+Answers = dict[str, Future[Finished]]
 
 
-@pytest.mark.parametrize(("arguments", "words"), QUESTIONS.values(), ids=QUESTIONS)
-def test_a_request_that_cannot_be_is_refused(
-    target: str, desk: Path, arguments: list[str], words: str
-) -> None:
-    assert_refused(refused(desk, target, *arguments), words)
+@pytest.fixture(scope="module")
+def answers(target: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
+    """What the command says to each case; a few at a time."""
+    folder = tmp_path_factory.mktemp("usage")
+    with ThreadPoolExecutor(3) as pool:
+        found = {}
+        for number, (name, (arguments, _)) in enumerate(CASES.items()):
+            desk = make_desk(folder / str(number))
+            typed = [target if argument == "TARGET" else argument for argument in arguments]
+            found[name] = pool.submit(refused, desk, typed)
+        yield found
 
 
-@pytest.mark.parametrize(("arguments", "words"), OUTPUTS.values(), ids=OUTPUTS)
-def test_an_output_that_cannot_be_is_refused(
-    target: str, desk: Path, arguments: list[str], words: str
-) -> None:
-    assert_refused(refused(desk, target, *arguments), words)
+@pytest.mark.parametrize("case", CASES)
+def test_what_cannot_be_is_refused_in_one_sentence(answers: Answers, case: str) -> None:
+    assert_refused(answers[case].result(), CASES[case][1])
 
 
-@pytest.mark.parametrize(("url", "words"), URLS.items(), ids=URLS)
-def test_a_url_that_cannot_be_is_refused(desk: Path, url: str, words: str) -> None:
-    assert_refused(refused(desk, url), words)
-
-
-def test_a_folder_that_cannot_be_written_is_refused(target: str, desk: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_refused(target: str, tmp_path: Path) -> None:
     prefix: tuple[str, ...] = ()
     if os.geteuid() == 0:
         # Root may write anywhere, unless that very privilege is dropped.
         if shutil.which("setpriv") is None:
             pytest.skip("runs as root, and setpriv is not there to drop the right to write")
         prefix = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
-    locked = desk / "locked"
-    locked.mkdir(mode=0o555)
-    done = refused(desk, target, "--out", "locked/run.parquet", prefix=prefix)
+    (tmp_path / "locked").mkdir(mode=0o555)
+    done = refused(tmp_path, [target, "--out", "locked/run.parquet"], prefix)
     assert_refused(done, "locked/run.parquet.partial: Permission denied")

@@ -19,7 +19,6 @@ from heapq import heappop, heappush
 from typing import Any
 
 from legato import stamps
-from legato.errors import RecordingError
 from legato.wire import spool as spooling
 from legato.wire.connection import Connection, Step, Tls
 from legato.wire.endpoint import Address, Endpoint
@@ -216,16 +215,18 @@ class Capture:
             seconds, nanoseconds = _timespec(ancillary[0][2])
             stamp_ns = seconds * 1_000_000_000 + nanoseconds
         connection.read_bytes += count
-        connection.pending_reads += 1
         info = connection.sock.getsockopt(
             socket.IPPROTO_TCP, socket.TCP_INFO, stamps.TCP_INFO_BYTES
         )
         tcp_state, received_bytes, received_segments = _tcp_info(info)
-        if received_bytes - (tcp_state == _CLOSE_WAIT) <= connection.read_bytes:
+        if tcp_state == _CLOSE_WAIT:
+            # The FIN is queued like a segment and merges with the last one: the stamp may be its.
+            stamp_ns = 0
+            received_bytes -= 1
+        if received_bytes <= connection.read_bytes:
             # Everything the kernel counted has been read: the count belongs to these reads.
             segments = received_segments - connection.segments
             connection.segments = received_segments
-            connection.pending_reads = 0
         else:
             segments = 0  # more has come meanwhile: the next settled read carries the sum
         spool.commit_read(connection.stream, length, segments, stamp_ns, after_ns, floor_ns)
@@ -553,8 +554,6 @@ def _reason(error: OSError) -> str:
         return f"the certificate was refused: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or error.args[-1]}"
-    if isinstance(error, RecordingError):
-        return str(error)
     return (error.strerror or str(error)).lower()
 
 

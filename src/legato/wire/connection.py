@@ -39,7 +39,6 @@ class Connection:
         "before_ns",
         "connect_ns",
         "fd",
-        "floor_ns",
         "framer",
         "heard",
         "idle_since_ns",
@@ -48,7 +47,6 @@ class Connection:
         "listed",
         "opened_ns",
         "outgoing",
-        "pending_reads",
         "read_bytes",
         "remote",
         "request",
@@ -79,7 +77,6 @@ class Connection:
         self.tls_ns: int | None = None  # what the handshake cost
         self.read_bytes = 0  # received and read
         self.segments = 0  # the kernel's count of data segments when all of them had been read
-        self.pending_reads = 0  # reads since then
         self.before_ns = 0  # the clock before the last receive call
         self.listed = -1  # the last poll that named this socket
         self.idle_since_ns = 0
@@ -96,7 +93,6 @@ class Connection:
         self.retried = False
         self.last_read_ns = 0
         self.last_stamp_ns = 0
-        self.floor_ns = 0
 
     def assign(self, stream: int, request: bytes, scheduled_ns: int, retried: bool) -> None:
         """Give it the next request."""

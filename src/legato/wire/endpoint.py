@@ -15,6 +15,8 @@ from urllib.request import getproxies_environment, proxy_bypass
 
 from legato.errors import TargetError, UsageError
 
+_PROXY_FORM = "HTTPS_PROXY must be of the form http://host:port"
+
 Address = tuple[int, tuple[Any, ...]]  # family, socket address
 
 
@@ -62,7 +64,10 @@ class Endpoint:
 
 def parse_url(url: str) -> Endpoint:
     """`http://host:8000/v1`; a URL without a path gets `/v1`. The proxy is the environment's."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise UsageError(f"{url!r} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.netloc:
         if "://" in url:
             raise UsageError(f"the URL {url!r} must start with http:// or https://")
@@ -95,14 +100,18 @@ def _proxy_for(host: str, port: int | None) -> Proxy | None:
     bypassed = proxy_bypass(f"{host}:{port}" if port else host)
     if not address or bypassed:
         return None
-    parts = urlsplit(address if "://" in address else f"http://{address}")
+    try:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        port_of_proxy = parts.port or 8080
+    except ValueError:
+        raise UsageError(_PROXY_FORM) from None
     if parts.scheme != "http" or not parts.hostname:
-        raise UsageError("HTTPS_PROXY must be of the form http://host:port")
+        raise UsageError(_PROXY_FORM)
     authorization = None
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         authorization = "Basic " + b64encode(pair.encode()).decode()
-    return Proxy(parts.hostname, parts.port or 8080, authorization)
+    return Proxy(parts.hostname, port_of_proxy, authorization)
 
 
 def resolve(endpoint: Endpoint) -> list[Address]:

@@ -130,6 +130,8 @@ def _tables(
 def _plan(folder: Path) -> dict[str, Any]:
     try:
         plan: dict[str, Any] = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        if not isinstance(plan, dict) or not {"meta", "decoding"} <= plan.keys():
+            raise ValueError("it is not the plan of a run")
     except (OSError, ValueError) as error:
         raise RecordingError(f"{folder / PLAN} cannot be read: {error}") from None
     return plan

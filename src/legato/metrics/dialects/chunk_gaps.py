@@ -9,7 +9,14 @@ import numpy as np
 
 from legato.metrics.dialects.reading import Reading, per_second, reading
 from legato.metrics.dialects.statistics import Samples, nearest_rank, table_ms, tables_ms
-from legato.metrics.dialects.tally import Tally, encoded_whole, first_known, recorded, usage_or
+from legato.metrics.dialects.tally import (
+    Tally,
+    encoded_whole,
+    first_known,
+    recorded,
+    requested_or,
+    usage_or,
+)
 from legato.metrics.dialects.view import MISSING, Bools, Run, View, span_ns
 from legato.recording import Ints
 
@@ -25,9 +32,9 @@ def vllm(run: Run) -> Reading:
     end_ns = np.where(view.is_completions, view.choices.last_ns, view.objects.last_ns)
     # Usage is read only from a chunk without choices.
     known = np.where(view.usage_only.count > 0, view.usage_tokens, MISSING)
-    tally = first_known(known, encoded_whole(view, view.content))
+    tally = first_known(known, encoded_whole(view.content))
     samples = {
-        "itl_ms": view.choices.sorted_gaps_ns,
+        "itl_ms": view.choices.gaps_ns,
         "tpot_ms": _after_first(end_ns, first_ns, tally.tokens, counted),
         "ttft_ms": first_ns[counted],
     }
@@ -61,12 +68,11 @@ def sglang(run: Run) -> Reading:
 
 def _sglang_tokens(view: View) -> Tally:
     """Usage; else the length that was asked for, whatever came back."""
-    on_text = view.text.stream[view.has_usage[view.text.index]]
+    on_text = view.text.stream[view.has_riding_usage[view.text.index]]
     rides_on_text = np.bincount(on_text, minlength=len(view)) > 0
     # The text-completion client reads usage only where it comes with text.
     known = np.where(view.is_completions & ~rides_on_text, MISSING, view.usage_tokens)
-    asked = np.full(len(view), view.requested_tokens)
-    return first_known(known, first_known(asked, recorded(view, NO_LENGTH)))
+    return first_known(known, requested_or(view, recorded(view, NO_LENGTH)))
 
 
 def evalscope(run: Run) -> Reading:
@@ -74,7 +80,7 @@ def evalscope(run: Run) -> Reading:
     view = run.ok
     first_ns = np.maximum(view.output.first_ns, 0)
     end_ns = view.objects.last_ns
-    tally = usage_or(view, encoded_whole(view, view.text))
+    tally = usage_or(view, encoded_whole(view.text))
     samples = {
         "itl_ms": view.output.sorted_gaps_ns,
         "tpot_ms": _after_first(end_ns, first_ns, tally.tokens),
@@ -96,7 +102,8 @@ def servebench(run: Run) -> Reading:
     counted = (view.text.count > 0) & (finished | (view.done.count > 0))
     first_ns = _whole_us(view.text.first_ns)
     end_ns = np.where(view.done.count > 0, view.done.first_ns, view.ended_ns)
-    tokens = usage_or(view, first_known(view.text_tokens, Tally(view.text.count))).tokens
+    # Its tokenizer is an option; without one, a chunk is a token.
+    tokens = usage_or(view, Tally(view.text.count)).tokens
     within = (view.text.stream[1:] == view.text.stream[:-1]) & counted[view.text.stream[1:]]
     gaps_ns = np.diff(_whole_us(view.text.at_ns))[within]
     tpot_ns = _after_first(end_ns, first_ns, tokens, counted)

@@ -17,12 +17,12 @@ from legato.metrics.dialects.statistics import (
 from legato.metrics.dialects.tally import (
     PIECEWISE,
     Tally,
-    chunk_tokens,
     encoded_pieces,
     encoded_whole,
     first_known,
     is_additive,
     recorded,
+    requested_or,
     usage_or,
 )
 from legato.metrics.dialects.view import MISSING, Run, View, span_ns
@@ -36,7 +36,7 @@ TEMPLATE = "reasoning and tool calls: the tool renders them by a chat template f
 def aiperf(run: Run) -> Reading:
     """AIPerf: first to last chunk with output, over the tokens of the text encoded again."""
     view = run.ok
-    tally = encoded_whole(view, view.output)
+    tally = encoded_whole(view.output)
     counted = view.output.count > 0
     decoding = counted & (tally.tokens > 1)
     decode_ns = (view.output.last_ns - view.output.first_ns)[decoding]
@@ -56,7 +56,7 @@ def aiperf(run: Run) -> Reading:
 def genai_perf(run: Run) -> Reading:
     """genai-perf: content chunks; ITL rounded to whole ns, for answers of two chunks or more."""
     view = run.ok
-    tally = encoded_whole(view, view.content)
+    tally = encoded_whole(view.content)
     counted = view.content.count > 0
     decoding = (view.content.count > 1) & (tally.tokens > 1)
     decode_ns = (view.content.last_ns - view.content.first_ns)[decoding]
@@ -77,8 +77,9 @@ def guidellm(run: Run) -> Reading:
     """GuideLLM: requests weighted by their tokens; TPOT includes the first token."""
     view = run.ok
     counted = view.output.count > 0
-    # Without usage every chunk with output counts as a token.
-    tokens = usage_or(view, Tally(view.output.count)).tokens[counted]
+    # Without usage it believes the requested length; without that, a chunk is a token.
+    tally = usage_or(view, requested_or(view, Tally(view.output.count)))
+    tokens = tally.tokens[counted]
     first_ns, last_ns = view.output.first_ns[counted], view.output.last_ns[counted]
     end_ns = np.where(view.done.count > 0, view.done.first_ns, view.ended_ns)[counted]
     gaps = np.maximum(tokens - 1, 0)
@@ -97,7 +98,7 @@ def genai_bench(run: Run) -> Reading:
     """genai-bench: no ITL; TPOT to the usage chunk, dropped where decoding took under 1 ms."""
     view = run.ok
     stop_ns, usage = _genai_bench_stop(view)
-    tally = first_known(usage, encoded_whole(view, view.text))
+    tally = first_known(usage, encoded_whole(view.text))
     # An answer without text gets its first token's time from its usage chunk.
     late = (view.text.count == 0) & (usage > 1)
     counted = (view.text.count > 0) | late
@@ -120,7 +121,7 @@ def _genai_bench_stop(view: View) -> tuple[Ints, Ints]:
     """When reading stops, and the usage seen by then: at a chunk with finish reason and usage,
     at a usage chunk after a finish reason, at [DONE], or with the response."""
     finished = view.pick(view.has_finish & view.has_choices)
-    both = view.pick(view.has_finish & view.has_usage & view.has_choices)
+    both = view.pick(view.has_finish & view.has_riding_usage)
     after_finish = (finished.count > 0) & (view.usage_only.last_index > finished.last_index)
     stop_ns = np.where(view.done.count > 0, view.done.first_ns, view.ended_ns)
     stop_ns = np.where(after_finish, view.usage_only.last_ns, stop_ns)
@@ -164,7 +165,7 @@ def endpoints(run: Run) -> Reading:
     """MLCommons endpoints: TPOT over the tokens of the text after the first chunk."""
     view = run.ok
     counted = view.output.count > 0
-    whole = encoded_whole(view, view.output)
+    whole = encoded_whole(view.output)
     after = _after_first_chunk(view, whole)
     decoding = counted & (after.tokens > 0)
     decode_ns = (view.ended_ns - view.output.first_ns)[decoding]
@@ -182,10 +183,10 @@ def endpoints(run: Run) -> Reading:
 
 
 def _after_first_chunk(view: View, whole: Tally) -> Tally:
-    held = np.zeros(len(view.at_ns), np.int64)
-    held[view.output.index] = chunk_tokens(view, view.output).tokens
+    begun = view.output.count > 0
+    starts = np.cumsum(view.output.count) - view.output.count
     first = np.zeros(len(view), np.int64)
-    first[view.output.count > 0] = held[view.output.first_index[view.output.count > 0]]
+    first[begun] = view.output.held[starts[begun]]
     why = whole.why or (None if is_additive(view) else PIECEWISE)
     if len(view.output.index) != len(view.content.index):
         why = TEMPLATE
@@ -213,7 +214,7 @@ def hf_benchmarker(run: Run) -> Reading:
     finishing = view.pick((view.kind == CONTENT) & view.has_finish)
     counted = (view.content.count > 0) & ((view.done.count > 0) | (finishing.count > 0))
     end_ns = np.where(view.done.count > 0, view.done.last_ns, finishing.last_ns)
-    tally = encoded_pieces(view, view.content)
+    tally = encoded_pieces(view.content)
     decode_ns = (view.content.last_ns - view.content.first_ns)[counted]
     samples = {
         # An answer in one chunk has an ITL of 0, and counts.

@@ -65,7 +65,7 @@ def table_ms(
     """
     if not len(samples):
         return {}
-    ordered = samples if _is_sorted(samples) else np.sort(samples)
+    ordered = samples if _is_sorted(samples) else _ranked(samples, percentiles)
     figures = {name: _EXTRAS[name](ordered) for name in extras}
     figures |= {name_of(p): rule(ordered, p / 100) for p in percentiles}
     return in_ms(figures)
@@ -122,6 +122,14 @@ _EXTRAS: dict[str, Callable[[Samples], float]] = {
     "std": lambda ordered: float(np.std(ordered)),
     "sample_std": _sample_std,
 }
+
+
+def _ranked(samples: Samples, percentiles: Sequence[float]) -> Samples:
+    """The samples in order at both ends and wherever a rule may look; a fraction of a sort."""
+    last = len(samples) - 1
+    places = [p / 100 * n for p in percentiles for n in (last, last + 1)]
+    near = {math.floor(place) + step for place in places for step in (-1, 0, 1)}
+    return np.partition(samples, sorted({0, last, *(r for r in near if 0 < r < last)}))
 
 
 def _is_sorted(samples: Samples) -> bool:

@@ -30,6 +30,11 @@ def usage_or(view: View, otherwise: Tally) -> Tally:
     return first_known(view.usage_tokens, otherwise)
 
 
+def requested_or(view: View, otherwise: Tally) -> Tally:
+    """The length that was asked for, whatever came back; another tally where none was."""
+    return first_known(np.full(len(view), view.requested_tokens), otherwise)
+
+
 def first_known(known: Ints, otherwise: Tally) -> Tally:
     """`known` where it is positive, as tools test it; the other tally elsewhere."""
     if bool(np.all(known > 0)):
@@ -43,27 +48,22 @@ def recorded(view: View, why: str) -> Tally:
     return Tally(total.astype(np.int64), why)
 
 
-def encoded_whole(view: View, picked: Picked) -> Tally:
+def encoded_whole(picked: Picked) -> Tally:
     """The text of the picked chunks encoded again as one string."""
-    pieces = encoded_pieces(view, picked)
-    whole = len(picked.index) == len(view.output.index)
-    if whole and bool(np.all(view.text_tokens != MISSING)):
+    view = picked.view
+    is_all = len(picked.index) == len(view.output.index)
+    if is_all and bool(np.all(view.text_tokens != MISSING)):
         return Tally(view.text_tokens)
-    return pieces if pieces.why else Tally(pieces.tokens, PIECEWISE)
+    return encoded_pieces(picked) if view.retokens is None else Tally(picked.tokens, PIECEWISE)
 
 
-def encoded_pieces(view: View, picked: Picked) -> Tally:
+def encoded_pieces(picked: Picked) -> Tally:
     """The text of each picked chunk encoded again by itself, summed."""
-    chunk = chunk_tokens(view, picked)
-    total = np.bincount(picked.stream, weights=chunk.tokens, minlength=len(view))
-    return Tally(total.astype(np.int64), chunk.why)
+    return Tally(picked.tokens, why_not_encoded(picked.view))
 
 
-def chunk_tokens(view: View, picked: Picked) -> Tally:
-    """Per picked chunk: its text encoded again by itself."""
-    if view.retokens is None:
-        return Tally(view.tokens[picked.index], NO_TOKENIZER)
-    return Tally(view.retokens[picked.index])
+def why_not_encoded(view: View) -> str | None:
+    return NO_TOKENIZER if view.retokens is None else None
 
 
 def is_additive(view: View) -> bool:

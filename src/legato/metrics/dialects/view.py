@@ -40,12 +40,29 @@ _KIND_WITH_CHOICES[[ROLE, CONTENT, REASONING, TOOL, FINISH]] = True
 
 @dataclass(frozen=True)
 class Picked:
-    """The chunks that a tool looks at, in order, of `streams` streams."""
+    """The chunks of a view that a tool looks at; `index` is their place among all of them."""
 
-    streams: int
-    stream: Ints
-    at_ns: Ints
-    index: Ints  # position among all chunks of the view
+    view: View
+    index: Ints
+
+    @cached_property
+    def stream(self) -> Ints:
+        return self.view.stream[self.index]
+
+    @cached_property
+    def at_ns(self) -> Ints:
+        return self.view.at_ns[self.index]
+
+    @cached_property
+    def held(self) -> Ints:
+        """Per chunk, its tokens: its own text encoded again if that is known, else as recorded."""
+        counts = self.view.tokens if self.view.retokens is None else self.view.retokens
+        return counts[self.index]
+
+    @cached_property
+    def tokens(self) -> Ints:
+        """Per stream, the tokens its picked chunks hold."""
+        return np.bincount(self.stream, self.held, len(self.view)).astype(np.int64)
 
     @cached_property
     def _starts(self) -> Ints:
@@ -54,7 +71,7 @@ class Picked:
     @cached_property
     def count(self) -> Ints:
         """Per stream, how many chunks were picked."""
-        return np.bincount(self.stream, minlength=self.streams)
+        return np.bincount(self.stream, minlength=len(self.view))
 
     @cached_property
     def first_ns(self) -> Ints:
@@ -66,23 +83,20 @@ class Picked:
         return self._per_stream(self.at_ns, np.append(self._starts[1:], len(self.at_ns)) - 1)
 
     @cached_property
-    def first_index(self) -> Ints:
-        return self._per_stream(self.index, self._starts)
-
-    @cached_property
     def last_index(self) -> Ints:
         return self._per_stream(self.index, np.append(self._starts[1:], len(self.at_ns)) - 1)
 
     @cached_property
+    def gaps_ns(self) -> Ints:
+        """The times from each picked chunk to the next of its stream, of all streams."""
+        return np.delete(np.diff(self.at_ns), self._starts[1:] - 1)
+
+    @cached_property
     def sorted_gaps_ns(self) -> Ints:
-        """The times from each picked chunk to the next of its stream, of all streams, sorted."""
-        gaps = np.diff(self.at_ns)
-        gaps[self._starts[1:] - 1] = MISSING  # from one stream's last to the next one's first
-        gaps.sort()
-        return gaps[max(0, len(self._starts) - 1) :]
+        return np.sort(self.gaps_ns)
 
     def _per_stream(self, values: Ints, positions: Ints) -> Ints:
-        found = np.full(self.streams, MISSING, np.int64)
+        found = np.full(len(self.view), MISSING, np.int64)
         if len(self.at_ns):
             found[self.stream[positions]] = values[positions]
         return found
@@ -192,6 +206,15 @@ class View:
     def has_finish(self) -> Bools:
         return np.asarray(self.kind == FINISH) | self._flagged(HAS_FINISH)
 
+    @cached_property
+    def has_riding_usage(self) -> Bools:
+        """Chunks whose choice brings the usage along, in streams without a usage chunk.
+
+        Where there is one too, the running usage is there because we asked for it; tools do not.
+        """
+        alone = np.asarray(self.usage_only.count == 0, np.bool_)
+        return self.has_usage & self.has_choices & alone[self.stream]
+
     def _flagged(self, flag: int) -> Bools:
         return np.asarray((self.flags & flag) != 0, np.bool_)
 
@@ -238,8 +261,7 @@ class View:
         return self.pick(np.ones(len(self.at_ns), np.bool_))
 
     def pick(self, mask: Bools) -> Picked:
-        index = np.flatnonzero(mask)
-        return Picked(len(self), self.stream[index], self.at_ns[index], index)
+        return Picked(self, np.flatnonzero(mask))
 
     def _holding(self, *kinds: int) -> Picked:
         mask = self.kind == kinds[0]
