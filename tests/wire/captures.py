@@ -17,7 +17,8 @@ from legato.metronome.truth import Truth
 from legato.metronome.truth import load as load_truth
 from legato.recording import Recording, Stream
 from legato.wire import endpoint as endpoints
-from legato.wire.capture import Capture, Deadlines
+from legato.wire.capture import Capture
+from legato.wire.deadlines import Deadlines
 from legato.wire.decode import Decoding, WorkerFacts, decode_worker
 from legato.wire.endpoint import Address
 from legato.wire.spool import SEGMENT_BYTES, Spool

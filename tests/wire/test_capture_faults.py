@@ -27,7 +27,7 @@ from scripted import (
 from legato.metronome.launch import running
 from legato.metronome.pattern import FAULTS, Pattern
 from legato.recording import CONTENT, Stream
-from legato.wire.capture import Deadlines
+from legato.wire.deadlines import Deadlines
 
 SHORT = Deadlines(connect_s=5, first_byte_s=1, idle_s=1, total_s=20)
 KEY = "sk-never-to-be-written-0123456789"

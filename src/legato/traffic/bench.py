@@ -21,7 +21,7 @@ from legato.traffic.plan import Assignment, Load, Request
 from legato.wire import endpoint as endpoints
 from legato.wire import folder as folders
 from legato.wire import spool
-from legato.wire.capture import Deadlines
+from legato.wire.deadlines import Deadlines
 from legato.wire.endpoint import Endpoint
 from legato.wire.tokens import load_tokenizer
 

@@ -129,7 +129,7 @@ def _bench(args: argparse.Namespace) -> Any:
     """Everything about the run but its URL, checked: wrong usage is told before numpy loads."""
     from legato.traffic import key
     from legato.traffic.plan import check_load, check_seconds
-    from legato.wire.capture import Deadlines
+    from legato.wire.deadlines import Deadlines
     from legato.wire.endpoint import parse_url
 
     if args.url is not None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from legato.errors import UsageError
-from legato.wire.capture import Deadlines
+from legato.wire.deadlines import Deadlines
 
 DEFAULT_CONCURRENCY = 10
 DEFAULT_REQUESTS_A_SLOT = 10

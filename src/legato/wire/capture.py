@@ -6,8 +6,6 @@ segments, the framer, one record. No payload is looked at here and nothing is ke
 
 from __future__ import annotations
 
-import errno
-import os
 import select
 import socket
 import ssl
@@ -15,15 +13,17 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Any
 
 from legato import stamps
 from legato.wire import spool as spooling
-from legato.wire.connection import Connection, Step, Tls
+from legato.wire.connection import Connection, Step
+from legato.wire.deadlines import Alarms, Deadlines
+from legato.wire.dial import Dialer, reason
 from legato.wire.endpoint import Address, Endpoint
 from legato.wire.framer import State
 from legato.wire.sketch import Sketch, bin_of
+from legato.wire.tls import HELD_BYTES
 
 ANCHOR_INTERVAL_NS = 100_000_000
 MAX_EVENTS = 4096
@@ -31,21 +31,7 @@ MAX_EVENTS = 4096
 _now = time.monotonic_ns
 _timespec = struct.Struct("=qq").unpack_from
 _tcp_info = struct.Struct("=B127xQ16xI").unpack_from
-# With the part of a record (16 KiB and its overhead) that earlier reads may have left, all the
-# plaintext fits: none stays behind in TLS, where no poll would tell of it.
-_TLS_READ_BYTES = spooling.READ_BYTES - 17 * 1024
 _CLOSE_WAIT = 8  # tcpi_state once the peer's FIN has been counted as a byte
-
-
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """How long a stream may take, in seconds: to connect, to the first byte, between reads,
-    in all."""
-
-    connect_s: float = 10.0
-    first_byte_s: float = 120.0
-    idle_s: float = 60.0
-    total_s: float = 600.0
 
 
 @dataclass(slots=True)
@@ -79,19 +65,14 @@ class Capture:
         self.counters = Counters()
         self.gaps = Sketch()
         self.lags = Sketch()
-        self._endpoint = endpoint
-        self._addresses = addresses
+        self._dialer = Dialer(endpoint, addresses, tls_context, kernel_stamps)
         self._spool = spool
-        self._deadlines = deadlines
+        self._alarms = Alarms(deadlines)
         self._on_end = on_end
-        self._tls_context = tls_context
-        self._kernel_stamps = kernel_stamps
         self._keep_alive = keep_alive
         self._epoll = select.epoll()
         self._connections: dict[int, Connection] = {}
         self._idle: list[Connection] = []
-        self._alarms: list[tuple[int, int, Connection]] = []
-        self._alarm_count = 0
         self._poll_count = 0
         self._complete_poll = -1  # the latest poll that returned everything that was ready …
         self._complete_entry_ns = 0  # … and when it was entered
@@ -114,8 +95,10 @@ class Capture:
     def poll(self, wait_ns: int) -> None:
         """Wait at most `wait_ns` for something to happen and handle what is ready."""
         entry_ns = _now()
-        alarm_ns = self._alarms[0][0] if self._alarms else entry_ns + wait_ns
-        until_ns = min(entry_ns + wait_ns, alarm_ns, self._next_anchor_ns)
+        until_ns = min(entry_ns + wait_ns, self._next_anchor_ns)
+        alarm_ns = self._alarms.next_ns
+        if alarm_ns is not None and alarm_ns < until_ns:
+            until_ns = alarm_ns
         wait_ns = until_ns - entry_ns
         if wait_ns <= 0:
             events = self._epoll.poll(0, MAX_EVENTS)
@@ -134,8 +117,9 @@ class Capture:
         now = _now()
         if now >= self._next_anchor_ns:
             self._anchor()
-        if self._alarms and self._alarms[0][0] <= now:
-            self._ring(now)
+        if alarm_ns is not None and alarm_ns <= now:
+            for connection, what in self._alarms.late(now):
+                self._end(connection, "timeout", what)
 
     def stop(self, reason: str) -> None:
         """End every open stream as aborted, for `reason`."""
@@ -167,12 +151,8 @@ class Capture:
                     self._receive(connection)
                 elif step == Step.SENDING:
                     self._send(connection)
-                elif step == Step.CONNECTING:
-                    self._connected(connection)
-                elif step == Step.HANDSHAKING:
-                    self._handshake(connection)
-                elif step == Step.TUNNELLING:
-                    self._tunnel(connection)
+                elif step < Step.SENDING:
+                    self._dial_on(connection)
                 else:
                     self._forget_idle(connection)
             except OSError as error:
@@ -200,11 +180,12 @@ class Capture:
                 length = count
             else:
                 data, ancillary, _, _ = connection.sock.recvmsg(
-                    _TLS_READ_BYTES, stamps.ANCILLARY_BYTES
+                    spooling.READ_BYTES - HELD_BYTES, stamps.ANCILLARY_BYTES
                 )
                 after_ns = _now()
                 count = len(data)
-                length = _decrypt(tls, data, spool.view, start) if count else 0
+                limit = start + spooling.READ_BYTES
+                length = tls.decrypt(data, spool.view, start, limit) if count else 0
         except BlockingIOError:
             return
         if count == 0:
@@ -257,7 +238,7 @@ class Capture:
         if connection.reused and not connection.heard and not connection.retried:
             self._retry(connection)
             return
-        clean = connection.tls is None or _closed_cleanly(connection.tls)
+        clean = connection.tls is None or connection.tls.closed_cleanly()
         if clean:
             connection.framer.eof()
         if connection.framer.state == State.DONE:
@@ -283,89 +264,26 @@ class Capture:
     def _connect(
         self, stream: int, request: bytes, scheduled_ns: int, retried: bool, address_index: int
     ) -> None:
-        family, address = self._addresses[address_index]
         try:
-            sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            connection = self._dialer.dial(address_index)
         except OSError as error:
             self._record_failure(stream, scheduled_ns, f"no socket: {error.strerror}")
             return
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._kernel_stamps:
-            stamps.enable(sock)
-        connection = Connection(sock, _now(), address_index, str(address[0]))
         connection.assign(stream, request, scheduled_ns, retried)
         self._connections[connection.fd] = connection
         self._epoll.register(connection.fd, select.EPOLLOUT)
-        self._set_alarm(connection, connection.opened_ns + _ns(self._deadlines.connect_s))
-        code = sock.connect_ex(address)
-        if code not in (0, errno.EINPROGRESS):
-            self._fail(connection, OSError(code, os.strerror(code)))
+        self._alarms.opened(connection)
 
-    def _connected(self, connection: Connection) -> None:
-        code = connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if code:
-            raise OSError(code, os.strerror(code))
-        connection.connect_ns = _now() - connection.opened_ns
-        if self._endpoint.proxy:
-            connection.step = Step.TUNNELLING
-            connection.outgoing = memoryview(self._endpoint.proxy.request(self._endpoint))
-            connection.flush()
+    def _dial_on(self, connection: Connection) -> None:
+        if self._dialer.advance(connection):
+            self._begin_send(connection)
+        else:
             self._epoll.modify(connection.fd, select.EPOLLIN)
-        else:
-            self._secure(connection)
-
-    def _tunnel(self, connection: Connection) -> None:
-        # Byte by byte past the head would cost nothing here either, but the proxy sends nothing
-        # more before we do: what follows the head is an error of the proxy.
-        data = connection.sock.recv(65536)
-        connection.tunnel_head += data
-        head, blank, _ = connection.tunnel_head.partition(b"\r\n\r\n")
-        if blank and head.split(b" ")[1:2] == [b"200"]:
-            connection.read_bytes = len(connection.tunnel_head)
-            connection.segments = stamps.received(connection.sock)[1]
-            connection.connect_ns = _now() - connection.opened_ns
-            self._secure(connection)
-        elif blank or not data:
-            line = head.split(b"\r\n")[0].decode("latin-1")[:100]
-            self._end(connection, "aborted", f"the proxy refused the tunnel: {line or 'closed'}")
-
-    def _secure(self, connection: Connection) -> None:
-        if self._tls_context is None:
-            self._begin_send(connection)
-            return
-        connection.tls = Tls(self._tls_context, self._endpoint.host)
-        connection.step = Step.HANDSHAKING
-        self._epoll.modify(connection.fd, select.EPOLLIN)
-        self._handshake(connection, first=True)
-
-    def _handshake(self, connection: Connection, first: bool = False) -> None:
-        tls = connection.tls
-        assert tls is not None
-        if not first:
-            data = connection.sock.recv(65536)
-            if not data:
-                raise ssl.SSLError("the server closed during the TLS handshake")
-            connection.read_bytes += len(data)
-            tls.incoming.write(data)
-        try:
-            tls.object.do_handshake()
-        except ssl.SSLWantReadError:
-            done = False
-        else:
-            done = True
-        if data := tls.outgoing.read():
-            connection.sock.send(data)
-        if done:
-            opened = connection.opened_ns + (connection.connect_ns or 0)
-            connection.tls_ns = _now() - opened
-            connection.segments = stamps.received(connection.sock)[1]
-            self._begin_send(connection)
 
     def _begin_send(self, connection: Connection) -> None:
         request = connection.request
         if connection.tls is not None:
-            connection.tls.object.write(request)
-            request = connection.tls.outgoing.read()
+            request = connection.tls.encrypt(request)
         connection.outgoing = memoryview(request)
         connection.step = Step.SENDING
         try:
@@ -375,11 +293,8 @@ class Capture:
 
     def _send(self, connection: Connection) -> None:
         if not connection.sent_ns:
-            now = connection.sent_ns = _now()
-            connection.before_ns = now
-            limit = self._deadlines
-            soonest_s = min(limit.first_byte_s, limit.idle_s, limit.total_s)
-            self._set_alarm(connection, now + _ns(soonest_s))
+            connection.before_ns = connection.sent_ns = _now()
+            self._alarms.sent(connection)
         if connection.flush():
             connection.step = Step.RECEIVING
             self._epoll.modify(connection.fd, select.EPOLLIN)
@@ -399,7 +314,7 @@ class Capture:
     def _fail(self, connection: Connection, error: OSError) -> None:
         if connection.step == Step.CONNECTING:
             following = connection.address_index + 1
-            if following < len(self._addresses):
+            if self._dialer.has_address(following):
                 arguments = (connection.stream, connection.request, connection.scheduled_ns)
                 self._close(connection)
                 self._connect(*arguments, connection.retried, following)
@@ -409,7 +324,7 @@ class Capture:
         elif connection.reused and not connection.heard and not connection.retried:
             self._retry(connection)
         else:
-            self._end(connection, "aborted", _reason(error))
+            self._end(connection, "aborted", reason(error))
 
     def _end(
         self, connection: Connection, status: str, error: str | None, keep: bool = False
@@ -473,89 +388,8 @@ class Capture:
             self._epoll.unregister(connection.fd)
             connection.sock.close()
 
-    # --- clocks -----------------------------------------------------------------------------
-
     def _anchor(self) -> None:
         anchor = stamps.anchor()
         self._offset_ns = anchor.offset_ns
         self._spool.append_anchor(anchor)
         self._next_anchor_ns = _now() + ANCHOR_INTERVAL_NS
-
-    def _set_alarm(self, connection: Connection, at_ns: int) -> None:
-        """At most one alarm a connection counts: the earliest, which sets the next."""
-        if connection.alarm_ns and connection.alarm_ns <= at_ns:
-            return
-        connection.alarm_ns = at_ns
-        self._alarm_count += 1
-        heappush(self._alarms, (at_ns, self._alarm_count, connection))
-
-    def _ring(self, now: int) -> None:
-        """Look at the streams whose alarm is due; one that moved meanwhile gets a later alarm."""
-        while self._alarms and self._alarms[0][0] <= now:
-            at_ns, _, connection = heappop(self._alarms)
-            if at_ns != connection.alarm_ns:
-                continue  # an earlier one was set after it
-            connection.alarm_ns = 0
-            if connection.step >= Step.IDLE:
-                continue
-            due_ns, what = self._due(connection)
-            if due_ns <= now:
-                self._end(connection, "timeout", what)
-            else:
-                self._set_alarm(connection, due_ns)
-
-    def _due(self, connection: Connection) -> tuple[int, str]:
-        limit = self._deadlines
-        if not connection.sent_ns:
-            due = connection.opened_ns + _ns(limit.connect_s)
-            return due, f"no connection within {limit.connect_s:g} s"
-        total = connection.sent_ns + _ns(limit.total_s)
-        if not connection.heard:
-            due = connection.sent_ns + _ns(limit.first_byte_s)
-            what = f"no byte of a response within {limit.first_byte_s:g} s"
-        else:
-            due = connection.last_read_ns + _ns(limit.idle_s)
-            what = f"nothing came for {limit.idle_s:g} s"
-        if total < due:
-            return total, f"not complete within {limit.total_s:g} s"
-        return due, what
-
-
-def _decrypt(tls: Tls, data: bytes, view: memoryview, start: int) -> int:
-    """Feed ciphertext, write what it yields at `view[start:]`; returns the plaintext's length."""
-    tls.incoming.write(data)
-    position = start
-    limit = start + spooling.READ_BYTES
-    try:
-        while position < limit:
-            count = tls.object.read(limit - position, view[position:limit])
-            if not count:
-                break
-            position += int(count)
-    except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
-        pass
-    return position - start
-
-
-def _closed_cleanly(tls: Tls) -> bool:
-    """After EOF of the transport: did the peer say so inside TLS?"""
-    tls.incoming.write_eof()
-    try:
-        tls.object.read(1)
-    except ssl.SSLZeroReturnError:
-        return True
-    except ssl.SSLError:
-        return False
-    return True
-
-
-def _reason(error: OSError) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate was refused: {error.verify_message}"
-    if isinstance(error, ssl.SSLError):
-        return f"TLS: {error.reason or error.args[-1]}"
-    return (error.strerror or str(error)).lower()
-
-
-def _ns(seconds: float) -> int:
-    return int(seconds * 1e9)

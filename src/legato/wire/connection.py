@@ -4,10 +4,10 @@ but sending and closing. The loop in `capture` drives it."""
 from __future__ import annotations
 
 import socket
-import ssl
 from enum import IntEnum
 
 from legato.wire.framer import Framer
+from legato.wire.tls import Tls
 
 
 class Step(IntEnum):
@@ -18,18 +18,6 @@ class Step(IntEnum):
     RECEIVING = 4
     IDLE = 5
     CLOSED = 6
-
-
-class Tls:
-    """TLS without a socket: ciphertext goes in and out through memory, so that `recvmsg` and
-    its stamps stay ours."""
-
-    __slots__ = ("incoming", "object", "outgoing")
-
-    def __init__(self, context: ssl.SSLContext, hostname: str) -> None:
-        self.incoming = ssl.MemoryBIO()
-        self.outgoing = ssl.MemoryBIO()
-        self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=hostname)
 
 
 class Connection:
@@ -48,6 +36,7 @@ class Connection:
         "opened_ns",
         "outgoing",
         "read_bytes",
+        "refused",
         "remote",
         "request",
         "retried",
@@ -71,6 +60,7 @@ class Connection:
         self.opened_ns = opened_ns
         self.address_index = address_index
         self.remote = remote
+        self.refused = 0  # the error that connecting gave at once
         self.tls: Tls | None = None
         self.tunnel_head = b""
         self.connect_ns: int | None = None  # what connecting cost
