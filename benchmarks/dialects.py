@@ -77,7 +77,7 @@ def installed(peers: Sequence[Peer]) -> list[Peer]:
     """The tools that can be had here; says why another cannot."""
     ready = []
     for peer in peers:
-        print(f"installing {' '.join(peer.requirements)} …", file=sys.stderr)
+        print(f"preparing {' '.join(peer.requirements)} …", file=sys.stderr)
         try:
             install(peer)
         except PeerError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import NoReturn
@@ -50,6 +51,8 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
+    # Whoever ends a job politely (a scheduler, a container) gets what Ctrl-C gives.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _run(arguments)
     except LegatoError as error:

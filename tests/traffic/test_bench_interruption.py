@@ -130,13 +130,14 @@ def test_ctrl_c_while_workers_start_leaves_nothing(measured: Measured) -> None:
     assert not measured.partial.exists()
 
 
-def test_ctrl_c_stops_sending_and_prints_the_summary_of_a_partial_recording(
-    measured: Measured,
+@pytest.mark.parametrize("polite", [signal.SIGINT, signal.SIGTERM])
+def test_a_polite_end_stops_sending_and_prints_the_summary_of_a_partial_recording(
+    measured: Measured, polite: signal.Signals
 ) -> None:
     with started(*measured.start(*ENDLESS)) as process:
         wait_for_requests(measured, 3 * STREAMS)
         captured = measured.requests() - STREAMS  # all but the open ones had been read
-        process.signal_group(signal.SIGINT)
+        process.signal_group(polite)
         done = process.finished()
         assert process.members() == []
     assert done.code in (0, 3)

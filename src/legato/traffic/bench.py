@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from legato import apis, stamps
+from legato import key as key_of
 from legato.calibrate import profile
 from legato.errors import RecordingError, UsageError
+from legato.key import Key
 from legato.report.live import LiveView, Snapshot
 from legato.traffic import host, prompts, runner, target
-from legato.traffic.key import Key
 from legato.traffic.plan import Assignment, Load, Request
 from legato.wire import endpoint as endpoints
 from legato.wire import folder as folders
@@ -139,7 +140,7 @@ def _discard_unless_sent(folder: Path) -> None:
 
 def _decode(bench: Bench, folder: Path, *, partial: bool) -> None:
     """The recording; where that fails the capture stays, and the user is told where."""
-    secrets = (bench.key.reveal(),) if bench.key else ()
+    secrets = key_of.secrets(bench.key, bench.headers)
     kept = f"what was captured is in {folder}: read it with 'legato report {folder}'"
     try:
         folders.finish(folder, bench.out, partial, secrets)

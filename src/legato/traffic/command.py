@@ -127,7 +127,7 @@ def _target(args: argparse.Namespace) -> Iterator[str]:
 
 def _bench(args: argparse.Namespace) -> Any:
     """Everything about the run but its URL, checked: wrong usage is told before numpy loads."""
-    from legato.traffic import key
+    from legato import key
     from legato.traffic.plan import check_load, check_seconds
     from legato.wire.deadlines import Deadlines
     from legato.wire.endpoint import parse_url

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ import pyarrow.parquet as pq
 from legato import apis
 from legato.errors import RecordingError
 from legato.recording import PHASES, Recording, RecordingWriter, Stream, read, table_of
-from legato.wire import spool
+from legato.wire import part, spool
 from legato.wire.decode import Decoding, WorkerFacts, decode_worker
 from legato.wire.tokens import load_tokenizer
 
@@ -57,11 +55,12 @@ def write_plan(folder: Path, plan: dict[str, Any]) -> None:
     temporary.replace(folder / PLAN)
 
 
-def load(path: str | Path) -> Recording:
-    """A recording from a Parquet file, a folder of them, or what an unfinished run left."""
+def load(path: str | Path, secrets: tuple[str, ...] = ()) -> Recording:
+    """A recording from a Parquet file, a folder of them, or what an unfinished run left, in
+    which `secrets` are not repeated."""
     path = Path(path)
     if (path / PLAN).is_file():
-        return _decode_folder(path)
+        return _decode_folder(path, secrets)
     return read(path)
 
 
@@ -69,12 +68,11 @@ def finish(folder: Path, out: Path, partial: bool, secrets: tuple[str, ...] = ()
     """Decode the capture, write `out` atomically and remove the folder with its raw text."""
     plan = _plan(folder)
     workers = spool.workers(folder)
-    tasks = [(folder, worker, plan["decoding"], secrets) for worker in workers]
-    if len(tasks) > 1:
-        with ProcessPoolExecutor(len(tasks), get_context("spawn")) as pool:
-            facts = list(pool.map(_decode_part, *zip(*tasks, strict=True)))
+    if len(workers) > 1:
+        task = {"folder": str(folder), "decoding": plan["decoding"], "secrets": secrets}
+        facts = part.decode_all([{**task, "worker": worker} for worker in workers])
     else:
-        facts = [_decode_part(*task) for task in tasks]
+        facts = [decode_part(folder, worker, plan["decoding"], secrets) for worker in workers]
     parts = [_part(folder, worker) for worker in workers]
     meta = _meta(plan, facts, partial)
     _merge(parts, out, meta)
@@ -85,9 +83,10 @@ def _part(folder: Path, worker: int) -> Path:
     return folder / f"part-{worker:03d}.parquet"
 
 
-def _decode_part(
+def decode_part(
     folder: Path, worker: int, document: dict[str, Any], secrets: tuple[str, ...]
 ) -> dict[str, Any]:
+    """One worker's capture into its part of the recording; returns what it says of the run."""
     facts = WorkerFacts()
     with RecordingWriter(_part(folder, worker), {}) as writer:
         for table in _tables(folder, worker, _decoding(document, secrets), facts):
@@ -95,10 +94,10 @@ def _decode_part(
     return _facts(facts)
 
 
-def _decode_folder(folder: Path) -> Recording:
+def _decode_folder(folder: Path, secrets: tuple[str, ...]) -> Recording:
     """What a crash left, decoded in memory; the folder is not touched."""
     plan = _plan(folder)
-    decoding = _decoding(plan["decoding"], ())
+    decoding = _decoding(plan["decoding"], secrets)
     tables, all_facts = [], []
     for worker in spool.workers(folder):
         facts = WorkerFacts()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from legato.errors import UsageError
 
+_SHORTEST_SECRET = 8  # cutting anything shorter out of sentences would hide no secret
 VARIABLES = ("LEGATO_API_KEY", "OPENAI_API_KEY")
 
 
@@ -43,3 +44,11 @@ def find(file: str | None, environment: Mapping[str, str] = os.environ) -> Key |
     if not text.isascii() or not text.isprintable() or " " in text:
         raise UsageError("the API key holds a character that no HTTP header can carry")
     return Key(text)
+
+
+def secrets(key: Key | None, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """What must not be repeated in a recording, whatever a server echoes: the key, and the
+    values of the user's own headers, which may be one (`api-key`, `X-Auth-Token`)."""
+    found = [key.reveal()] if key is not None else []
+    found += [value for value in headers.values() if len(value) >= _SHORTEST_SECRET]
+    return tuple(found)
