@@ -94,10 +94,7 @@ def measure(
                 url=metronome.url,
                 load=check_load(
                     concurrency=level.streams,
-                    rate=None,
                     requests=requests or level.streams,
-                    duration_s=None,
-                    warmup=0,
                     workers=workers,
                 ),
                 out=folder / "run.parquet",

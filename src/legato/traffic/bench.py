@@ -96,6 +96,7 @@ def run(bench: Bench, view: LiveView) -> Result:
     request = _request(bench, api, endpoint, headers, body)
     plan = _plan(bench, endpoint, found, body, addresses[0][1][0])
     folder = folders.partial_of(bench.out)
+    schedule_ns = bench.load.schedule_ns()
 
     def assign(ticket_fd: int | None) -> list[Assignment]:
         cpus = sorted(os.sched_getaffinity(0)) if bench.pin else [None]
@@ -105,6 +106,7 @@ def run(bench: Bench, view: LiveView) -> Result:
                 folder=str(folder),
                 load=bench.load,
                 slots=slots,
+                due_ns=schedule_ns[worker :: bench.load.workers],
                 request=request,
                 endpoint=asdict(endpoint),
                 addresses=addresses,
@@ -221,8 +223,7 @@ def _plan(
                 "api": bench.api,
                 "model": found.model,
                 "served_by": found.served_by,
-                "mode": load.mode,
-                **asdict(load),
+                **load.settings(),
                 "prompt_tokens": None if bench.prompt_file else bench.prompt_tokens,
                 "prompt_file": bench.prompt_file,
                 "output_tokens": bench.output_tokens,
@@ -238,7 +239,7 @@ def _plan(
                 "header_names": sorted(bench.headers),
                 "extra_body_names": sorted(bench.extra_body),
             },
-            "schedule": {"kind": "constant", "rate": load.rate} if load.rate else None,
+            "schedule": load.arrivals and load.arrivals.describe(),
             "host": host.facts(remote),
             "versions": host.versions(),
             "calibration": profile.load(endpoint.tls),

@@ -23,7 +23,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     load = parser.add_argument_group("load")
     load.add_argument("--concurrency", type=int, metavar="N", help="streams kept open (10)")
-    load.add_argument("--rate", type=float, metavar="R", help="requests a second, open loop")
+    load.add_argument(
+        "--rate",
+        metavar="R",
+        help="open loop: requests a second, a ramp FROM:TO, or steps RATE@SECONDS,…",
+    )
+    load.add_argument(
+        "--arrivals",
+        choices=("constant", "poisson", "gamma"),
+        default="constant",
+        help="how they are spaced (%(default)s)",
+    )
+    load.add_argument(
+        "--burstiness", type=float, metavar="B", help="of gamma: 1 is Poisson, less is burstier"
+    )
     load.add_argument(
         "--requests", type=int, metavar="N", help="requests in all (10 for each stream kept open)"
     )
@@ -59,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--header", action="append", default=[], metavar="'NAME: VALUE'", help="may be repeated"
     )
     ask.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the prompts (%(default)s)"
+        "--seed", type=int, default=0, metavar="N", help="of prompts and arrivals (%(default)s)"
     )
     reading = parser.add_argument_group("connection")
     reading.add_argument(
@@ -144,6 +157,9 @@ def _bench(args: argparse.Namespace) -> Any:
     load = check_load(
         concurrency=args.concurrency,
         rate=args.rate,
+        spacing=args.arrivals,
+        burstiness=args.burstiness,
+        seed=args.seed,
         requests=args.requests,
         duration_s=args.duration,
         warmup=args.warmup,

@@ -3,26 +3,27 @@ build, and what a worker is told."""
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from legato.errors import UsageError
+from legato.traffic.arrivals import MAX_SECONDS, Arrivals, Span, parse_rate
 from legato.wire.deadlines import Deadlines
 
 DEFAULT_CONCURRENCY = 10
 DEFAULT_REQUESTS_A_SLOT = 10
 MAX_REQUESTS = 2**32 - 1  # what the kernel's counter holds at first
-MAX_RATE = 1e9
-MAX_SECONDS = 1e8  # three years: its nanoseconds fit wherever times are kept
+MAX_SCHEDULED = 10_000_000  # intended times are kept in memory
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much is sent when: a number of streams kept open, or requests at a constant rate."""
+    """How much is sent when: a number of streams kept open, or requests on a schedule."""
 
     concurrency: int | None = None
-    rate: float | None = None
+    arrivals: Arrivals | None = None
     requests: int | None = None
     duration_s: float | None = None
     warmup: int = 0
@@ -30,26 +31,42 @@ class Load:
 
     @property
     def mode(self) -> str:
-        return "open" if self.rate is not None else "closed"
+        return "open" if self.arrivals is not None else "closed"
 
     @property
     def total(self) -> int | None:
         """Requests in all, warm-up included; None when time decides."""
-        if self.requests is not None:
-            return self.requests + self.warmup
-        if self.rate is not None and self.duration_s is not None:
-            return max(1, round(self.rate * self.duration_s)) + self.warmup
-        return None
+        return None if self.requests is None else self.requests + self.warmup
+
+    def schedule_ns(self) -> list[int]:
+        """The intended times of an open loop, from its start."""
+        return [] if self.arrivals is None else self.arrivals.offsets_ns(self.total)
+
+    def settings(self) -> dict[str, Any]:
+        """As the recording has it."""
+        arrivals = self.arrivals
+        return {
+            "mode": self.mode,
+            "concurrency": self.concurrency,
+            "rate": None if arrivals is None else arrivals.mean_rate,
+            "requests": self.requests,
+            "duration_s": self.duration_s,
+            "warmup": self.warmup,
+            "workers": self.workers,
+        }
 
 
 def check_load(
     *,
     concurrency: int | None,
-    rate: float | None,
-    requests: int | None,
-    duration_s: float | None,
-    warmup: int,
-    workers: int | None,
+    rate: str | None = None,
+    spacing: str = "constant",
+    burstiness: float | None = None,
+    seed: int = 0,
+    requests: int | None = None,
+    duration_s: float | None = None,
+    warmup: int = 0,
+    workers: int | None = None,
 ) -> Load:
     """The load with its defaults filled in; contradictions are refused."""
     if concurrency is not None and rate is not None:
@@ -60,26 +77,42 @@ def check_load(
     _at_least("--requests", requests, 1)
     _at_least("--workers", workers, 1)
     _at_least("--warmup", warmup, 0)
-    if rate is not None and not 0 < rate <= MAX_RATE:
-        raise UsageError(f"--rate {rate:g} must be greater than 0 and at most {MAX_RATE:g}")
     if duration_s is not None:
         check_seconds("--duration", duration_s)
-    if rate is None and concurrency is None:
+    arrivals = _arrivals(rate, spacing, burstiness, seed, duration_s)
+    if arrivals is None and concurrency is None:
         concurrency = DEFAULT_CONCURRENCY
-    if requests is None and duration_s is None:
+    if requests is None and duration_s is None and (arrivals is None or arrivals.is_endless):
         requests = DEFAULT_REQUESTS_A_SLOT * concurrency if concurrency else 100
     if concurrency is not None and requests is not None and requests + warmup < concurrency:
         raise UsageError(
             f"--concurrency {concurrency} can never be reached with {requests + warmup} requests:"
             f" raise --requests or lower --concurrency"
         )
-    if (Load(concurrency, rate, requests, duration_s, warmup).total or 0) > MAX_REQUESTS:
+    if (requests or 0) + warmup > MAX_REQUESTS:
         raise UsageError(f"this load is more than {MAX_REQUESTS} requests in all")
+    if arrivals is not None and min(arrivals.expected, requests or math.inf) > MAX_SCHEDULED:
+        raise UsageError(f"this schedule is more than {MAX_SCHEDULED:,} requests long")
     if workers is None:
         workers = _default_workers(concurrency)
     if concurrency is not None and workers > concurrency:
         raise UsageError(f"--workers {workers} is more than --concurrency {concurrency}")
-    return Load(concurrency, rate, requests, duration_s, warmup, workers)
+    return Load(concurrency, arrivals, requests, duration_s, warmup, workers)
+
+
+def _arrivals(
+    rate: str | None, spacing: str, burstiness: float | None, seed: int, duration_s: float | None
+) -> Arrivals | None:
+    if rate is None:
+        if spacing != "constant" or burstiness is not None:
+            raise UsageError("--arrivals and --burstiness belong to an open loop: give --rate")
+        return None
+    if burstiness is not None:
+        if spacing != "gamma":
+            raise UsageError("--burstiness belongs to --arrivals gamma")
+        if not 0.001 <= burstiness <= 1000:
+            raise UsageError(f"--burstiness {burstiness:g} must be between 0.001 and 1000")
+    return Arrivals(parse_rate(rate, duration_s), spacing, burstiness or 1.0, seed)
 
 
 def _default_workers(concurrency: int | None) -> int:
@@ -120,6 +153,7 @@ class Assignment:
     folder: str
     load: Load
     slots: int  # streams this worker keeps open, in closed loop
+    due_ns: list[int]  # its part of the schedule, from the start, in open loop
     request: Request
     endpoint: dict[str, Any]
     addresses: list[Any]
@@ -135,7 +169,15 @@ class Assignment:
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Assignment:
-        document["load"] = Load(**document["load"])
+        document["load"] = _load_of(document["load"])
         document["request"] = Request(**document["request"])
         document["deadlines"] = Deadlines(**document["deadlines"])
         return cls(**document)
+
+
+def _load_of(document: dict[str, Any]) -> Load:
+    arrivals = document.pop("arrivals")
+    if arrivals is not None:
+        arrivals["spans"] = tuple(Span(**span) for span in arrivals["spans"])
+        arrivals = Arrivals(**arrivals)
+    return Load(**document, arrivals=arrivals)

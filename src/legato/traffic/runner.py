@@ -139,7 +139,9 @@ class Runner:
 
     def _watch(self, view: LiveView) -> None:
         pulses = [PulseFile(self._folder, a.worker) for a in self._assignments]
-        meter = _Meter(self._load, pulses, self._outcome.started_ns)
+        scheduled = sum(len(assignment.due_ns) for assignment in self._assignments)
+        total = self._load.total or scheduled or None
+        meter = _Meter(self._load, total, pulses, self._outcome.started_ns)
         while any(process.poll() is None for process in self._processes):
             if view.shown:
                 view.update(meter.snapshot())
@@ -171,8 +173,11 @@ def _said_error(process: subprocess.Popen[bytes]) -> str | None:
 class _Meter:
     """Adds the workers' pulses into what the live view shows."""
 
-    def __init__(self, load: Load, pulses: list[PulseFile], started_ns: int) -> None:
+    def __init__(
+        self, load: Load, total: int | None, pulses: list[PulseFile], started_ns: int
+    ) -> None:
         self._load = load
+        self._total = total
         self._pulses = pulses
         self._started_ns = started_ns
         self._last: tuple[int, int] = (started_ns, 0)  # when, and how many reads by then
@@ -200,7 +205,7 @@ class _Meter:
             open_streams=opened,
             asked_streams=self._load.concurrency,
             done=done,
-            total=self._load.total,
+            total=self._total,
             events_per_s=self._events_per_s,
             gap_p50_ms=_ms(gaps.quantile_ns(0.5)),
             gap_p99_ms=_ms(gaps.quantile_ns(0.99)),

@@ -66,7 +66,7 @@ class Worker:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         began_ns = time.monotonic_ns()
         if load.mode == "open":
-            self._schedule(start_ns)
+            self._due_ns.extend(start_ns + due_ns for due_ns in self._assignment.due_ns)
         else:
             self._free.extend([None] * self._assignment.slots)
             if load.duration_s is not None:
@@ -100,15 +100,6 @@ class Worker:
         self._capture.close()
 
     # --- who sends what when ----------------------------------------------------------------
-
-    def _schedule(self, start_ns: int) -> None:
-        """This worker's slice of the schedule: every `workers`-th intended time."""
-        load = self._assignment.load
-        assert load.rate is not None
-        assert load.total is not None
-        interval_ns = 1e9 / load.rate
-        numbers = range(self._assignment.worker, load.total, load.workers)
-        self._due_ns.extend(start_ns + int(number * interval_ns) for number in numbers)
 
     def _send_due(self) -> int:
         """Send what is due; returns how long there is nothing to send."""
