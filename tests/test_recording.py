@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import legato
 from legato.errors import RecordingError
+from legato.reading import read
 from legato.recording import (
     CHUNK_COLUMNS,
     CONTENT,
@@ -34,7 +35,6 @@ from legato.recording import (
     RecordingWriter,
     Stream,
     concatenate,
-    read,
     table_of,
 )
 
@@ -298,6 +298,7 @@ def test_a_writer_killed_in_the_middle_leaves_no_recording_and_an_old_one_untouc
 FULL = """
 import resource, sys
 from legato.errors import RecordingError
+from legato.reading import read
 from legato.recording import Recording, Stream
 streams = [Stream(n, 1, 2, "ok", error=str(hash(str(n)) ** 3)) for n in range(2000)]
 recording = Recording.from_streams(streams)

@@ -19,7 +19,13 @@ COMMANDS = {
         "legato.traffic.command",
         "measure an endpoint under load; with no URL, measure the metronome",
     ),
+    "sweep": ("legato.traffic.sweep_command", "measure at rising load and find the knee"),
+    "capacity": ("legato.capacity.command", "find the highest load that keeps an SLO"),
     "report": ("legato.report.command", "show recordings again"),
+    "explain": ("legato.explain.command", "say which cause goes with how much of the gap"),
+    "compare": ("legato.compare.command", "say whether recordings differ, and how sure that is"),
+    "import": ("legato.exchange.importing", "make a recording of another tool's result file"),
+    "export": ("legato.exchange.exporting", "write a recording in a format other programs read"),
     "calibrate": (
         "legato.calibrate.command",
         "measure the instrument's own error on this machine at rising load",

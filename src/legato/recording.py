@@ -367,45 +367,6 @@ class RecordingWriter:
             raise RecordingError(f"cannot write {self.path}: {reason}") from error
 
 
-def read(path: str | os.PathLike[str]) -> Recording:
-    """Read a recording: a Parquet file, or a folder of them."""
-    path = Path(path)
-    if path.is_dir():
-        parts = sorted(path.glob("**/*.parquet"))
-        if not parts:
-            raise RecordingError(f"{path} is a folder without Parquet files")
-        return concatenate([_read_file(part) for part in parts])
-    return _read_file(path)
-
-
-def _read_file(path: Path) -> Recording:
-    try:
-        schema = pq.read_schema(path)
-        document = (schema.metadata or {}).get(META_KEY)
-        if document is None:
-            raise RecordingError(f"{path} is a Parquet file but not a recording of legato")
-        meta = json.loads(document)
-        if not isinstance(meta, dict):
-            raise ValueError("its metadata is not an object")
-        if meta.get("schema") != SCHEMA_VERSION:
-            raise RecordingError(
-                f"{path} has schema {meta.get('schema')}; this legato reads {SCHEMA_VERSION}"
-            )
-        if missing := [name for name in SCHEMA.names if name not in schema.names]:
-            raise RecordingError(f"{path} lacks the column {missing[0]!r} of a recording")
-        file = pq.ParquetFile(path, read_dictionary=["kind.list.element"])
-        # One by one: pyarrow cannot read dictionaries inside lists over several row groups.
-        groups = [
-            file.read_row_group(group, columns=SCHEMA.names) for group in range(file.num_row_groups)
-        ]
-        table = pa.concat_tables(groups) if groups else table_of([])
-    except FileNotFoundError:
-        raise RecordingError(f"no such recording: {path}") from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise RecordingError(f"{path} is not a readable recording: {error}") from error
-    return Recording(_whole(table.replace_schema_metadata(None)), meta)
-
-
 def concatenate(recordings: Sequence[Recording]) -> Recording:
     """One recording of all streams; the metadata of the first, with the parts' kept beside it."""
     if not recordings:
@@ -415,9 +376,9 @@ def concatenate(recordings: Sequence[Recording]) -> Recording:
     tables = [r.table for r in recordings]
     meta = dict(recordings[0].meta)
     meta["parts"] = [r.meta for r in recordings]
-    return Recording(_whole(pa.concat_tables(tables)), meta)
+    return Recording(unified(pa.concat_tables(tables)), meta)
 
 
-def _whole(table: pa.Table) -> pa.Table:
+def unified(table: pa.Table) -> pa.Table:
     """One chunk a column, one dictionary for `kind`."""
     return table.unify_dictionaries().combine_chunks()

@@ -165,14 +165,16 @@ def reads_of(port: int, body: dict[str, Any]) -> list[Read]:
     sock = connect(port)
     stamps.enable(sock)
     reads: list[Read] = []
+    answer = b""  # a read may hold less than the bytes that end the answer
     try:
         sock.sendall(request_bytes(body))
-        while not reads or not reads[-1].data.endswith(b"\r\n0\r\n\r\n"):
+        while not answer.endswith(b"\r\n0\r\n\r\n"):
             assert select.select([sock], [], [], WAIT_S)[0], "the answer stopped"
             data, ancillary, _, _ = sock.recvmsg(1 << 20, stamps.ANCILLARY_BYTES)
             assert data, "the answer was cut"
             stamp = stamps.stamp_of(ancillary)
             now = time.monotonic_ns()
+            answer += data
             reads.append(Read(data, stamp - stamps.anchor().offset_ns if stamp else now))
     finally:
         sock.close()

@@ -46,7 +46,7 @@ class Client:
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.facts = WorkerFacts()
-        self.ended: list[tuple[int, bool]] = []
+        self.reached: list[bool] = []  # of the streams that have ended
         self._folder = folder
         self._endpoint = endpoints.parse_url(url)
         self._decoding = Decoding(
@@ -57,7 +57,7 @@ class Client:
             [*addresses_before, *endpoints.resolve(self._endpoint)],
             Spool(folder, 0, segment_bytes),
             deadlines=deadlines or Deadlines(),
-            on_end=lambda stream, ok: self.ended.append((stream, ok)),
+            on_end=self.reached.append,
             tls_context=endpoints.tls_context(insecure) if self._endpoint.tls else None,
             kernel_stamps=kernel_stamps,
             keep_alive=keep_alive,

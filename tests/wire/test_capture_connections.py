@@ -109,7 +109,7 @@ def test_a_kept_connection_that_the_server_closes_on_the_next_request_is_retried
     assert [first.status, second.status] == ["ok", "ok"]
     assert not second.reused
     assert second.connect_ns is not None
-    assert client.ended == [(0, True), (1, True)]
+    assert client.reached == [True, True]
 
 
 def test_a_kept_connection_that_is_reset_on_the_next_request_is_retried_once(

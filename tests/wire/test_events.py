@@ -99,13 +99,17 @@ def test_the_end_of_the_body_completes_an_event_whose_blank_line_is_missing(text
 
 
 @pytest.mark.parametrize("end", [b"\n\n", b"\r\n\r\n", b"\r\r"])
-def test_nothing_is_pending_between_events_and_something_is_inside_one(end: bytes) -> None:
+def test_what_was_fed_ends_with_an_event_only_if_nothing_follows_it(end: bytes) -> None:
     splitter = ServerSentEvents()
-    assert not splitter.pending
+    assert not splitter.ended
     splitter.feed(b"data: x")
-    assert splitter.pending
+    assert not splitter.ended
     splitter.feed(end)
-    assert not splitter.pending
+    assert splitter.ended
+    splitter.feed(b"data: y" + end + b": a comment" + end)
+    assert not splitter.ended
+    splitter.feed(b"data: y" + end + b"data: z")
+    assert not splitter.ended
 
 
 def test_an_event_that_never_ends_is_refused_and_not_kept() -> None:
@@ -115,4 +119,4 @@ def test_an_event_that_never_ends_is_refused_and_not_kept() -> None:
         splitter.feed(piece)
     with pytest.raises(EventTooLongError):
         splitter.feed(b"x")
-    assert not splitter.pending
+    assert splitter.feed(b"data: y\n\n") == [b"y"]

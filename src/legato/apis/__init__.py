@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from legato.apis import openai
+from legato.apis import anthropic, llamacpp, ollama, openai, responses, template, tgi, triton
+from legato.apis.api import Api
 from legato.apis.chunk import Chunk
 from legato.errors import UsageError
+from legato.wire import grpc
 
 __all__ = ["APIS", "Api", "Chunk", "named"]
 
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """A way to ask for a streamed answer and to read it."""
-
-    name: str
-    path: str  # after the base URL
-    body: Callable[[str, str, int | None, Mapping[str, Any]], dict[str, Any]]
-    decode: Callable[[bytes], Chunk]
-
-
 APIS = {
-    "chat": Api("chat", "/chat/completions", openai.chat_body, openai.decode_chat),
-    "completions": Api(
-        "completions", "/completions", openai.completions_body, openai.decode_completions
-    ),
+    api.name: api
+    for api in (
+        openai.CHAT,
+        openai.COMPLETIONS,
+        responses.API,
+        anthropic.API,
+        ollama.CHAT,
+        ollama.GENERATE,
+        tgi.API,
+        triton.API,
+        llamacpp.API,
+    )
 }
 
 
-def named(name: str) -> Api:
-    if name not in APIS:
-        raise UsageError(f"there is no API {name!r}; choose one of {', '.join(APIS)}")
-    return APIS[name]
+def named(source: str | Mapping[str, Any]) -> Api:
+    """An API by its name, by the file of its template, or from what a template left in a plan."""
+    if not isinstance(source, str):
+        try:
+            return template.from_document(source)
+        except ValueError as error:
+            raise UsageError(f"the plan's API template is wrong: {error}") from None
+    if source in APIS:
+        return APIS[source]
+    if source.lower() in grpc.NAMES:
+        raise UsageError(grpc.REFUSAL)
+    if source.endswith(template.SUFFIXES):
+        return template.from_file(source)
+    raise UsageError(
+        f"there is no API {source!r}; choose one of {', '.join(APIS)}, or give a template"
+        " file that ends in .toml or .json"
+    )

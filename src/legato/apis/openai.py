@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from legato.apis.chunk import Chunk, parse
+from legato.apis.api import Api, Listing
+from legato.apis.body import merged, user_says
+from legato.apis.chunk import Chunk, error_message, parse, string, token_count
 from legato.recording import (
     CONTENT,
     DONE,
@@ -21,11 +23,16 @@ from legato.recording import (
     USAGE,
 )
 
+# Servers that say who they are in `/models` and take these fields; others answer 400 to what
+# they do not know, so they are not sent them.
+_KNOWS_IGNORE_EOS = frozenset({"vllm", "sglang", "metronome", "legato", "llamacpp"})
+_KNOWS_CHUNK_USAGE = frozenset({"vllm", "sglang", "metronome", "legato"})
+
 
 def chat_body(
     model: str, prompt: str, output_tokens: int | None, extra: Mapping[str, Any]
 ) -> dict[str, Any]:
-    return _body(model, {"messages": [{"role": "user", "content": prompt}]}, output_tokens, extra)
+    return _body(model, {"messages": user_says(prompt)}, output_tokens, extra)
 
 
 def completions_body(
@@ -37,7 +44,6 @@ def completions_body(
 def _body(
     model: str, prompt: dict[str, Any], output_tokens: int | None, extra: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """`extra` is merged in last; a null in it removes a field."""
     body: dict[str, Any] = {
         "model": model,
         **prompt,
@@ -46,8 +52,25 @@ def _body(
     }
     if output_tokens is not None:
         body["max_tokens"] = output_tokens
-    body |= extra
-    return {name: value for name, value in body.items() if value is not None}
+    return merged(body, extra)
+
+
+def extras(served_by: str | None, fixed_length: bool) -> dict[str, Any]:
+    """What more to ask of a server that said who it is."""
+    more: dict[str, Any] = {}
+    if fixed_length and served_by in _KNOWS_IGNORE_EOS:
+        more["ignore_eos"] = True
+    if served_by in _KNOWS_CHUNK_USAGE:
+        more["stream_options"] = {"continuous_usage_stats": True}
+    return more
+
+
+def listed_models(document: Any) -> dict[str, str | None]:
+    """`/models`: each model and its `owned_by`, which names the software where it is ours."""
+    return {string(entry["id"]): entry.get("owned_by") for entry in document["data"]}
+
+
+LISTING = Listing("/models", listed_models)
 
 
 def decode_chat(data: bytes) -> Chunk:
@@ -89,9 +112,9 @@ def _chat_part(choice: Any) -> tuple[int, str]:
     """(kind, text) of a chat delta."""
     delta = choice.get("delta") or {}
     if text := delta.get("content"):
-        return CONTENT, _string(text)
+        return CONTENT, string(text)
     if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
-        return REASONING, _string(reasoning)
+        return REASONING, string(reasoning)
     if calls := delta.get("tool_calls"):
         return TOOL, _tool_text(calls)
     return (ROLE if delta.get("role") else OTHER), ""
@@ -100,7 +123,7 @@ def _chat_part(choice: Any) -> tuple[int, str]:
 def _completions_part(choice: Any) -> tuple[int, str]:
     """(kind, text) of a piece of a text completion."""
     text = choice.get("text")
-    return (CONTENT, _string(text)) if text else (OTHER, "")
+    return (CONTENT, string(text)) if text else (OTHER, "")
 
 
 def _envelope(event: Any) -> Chunk:
@@ -109,40 +132,48 @@ def _envelope(event: Any) -> Chunk:
         raise ValueError("an event is not a JSON object")
     chunk = Chunk(OTHER)
     if (response_id := event.get("id")) is not None:
-        chunk.response_id = _string(response_id)
+        chunk.response_id = string(response_id)
     if (model := event.get("model")) is not None:
-        chunk.model = _string(model)
+        chunk.model = string(model)
     usage = event.get("usage")
     if usage:
         chunk.flags |= HAS_USAGE
         chunk.kind = USAGE if not event.get("choices") else OTHER
         details = usage.get("prompt_tokens_details") or {}
-        chunk.prompt_tokens = _tokens(usage.get("prompt_tokens"))
-        chunk.output_tokens = _tokens(usage.get("completion_tokens"))
-        chunk.cached_tokens = _tokens(details.get("cached_tokens"))
+        chunk.prompt_tokens = token_count(usage.get("prompt_tokens"))
+        chunk.output_tokens = token_count(usage.get("completion_tokens"))
+        spent = usage.get("completion_tokens_details") or {}
+        chunk.reasoning_tokens = token_count(spent.get("reasoning_tokens"))
+        chunk.cached_tokens = token_count(details.get("cached_tokens"))
     # Older servers of the vLLM family send the error itself as the event.
     error = event.get("error") or (event if event.get("object") == "error" else None)
     if error:
-        message = error.get("message") if isinstance(error, dict) else error
-        chunk.error = str(message or "an error without a message")
+        chunk.error = error_message(error)
     return chunk
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text is not a string")
-    # JSON can spell half of a surrogate pair, which nothing that stores text can hold.
-    return value if value.isascii() else value.encode("utf-8", "replace").decode()
-
-
-def _tokens(value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise ValueError("a token count is not a whole number")
-    return value
 
 
 def _tool_text(calls: list[dict[str, Any]]) -> str:
     functions = [call.get("function") or {} for call in calls]
-    return _string("".join((f.get("name") or "") + (f.get("arguments") or "") for f in functions))
+    return string("".join((f.get("name") or "") + (f.get("arguments") or "") for f in functions))
+
+
+CHAT = Api(
+    name="chat",
+    path="/chat/completions",
+    body=chat_body,
+    decode=decode_chat,
+    base="/v1",
+    listing=LISTING,
+    extras=extras,
+    end="[DONE] or a finish reason",
+)
+COMPLETIONS = Api(
+    name="completions",
+    path="/completions",
+    body=completions_body,
+    decode=decode_completions,
+    base="/v1",
+    listing=LISTING,
+    extras=extras,
+    end="[DONE] or a finish reason",
+)

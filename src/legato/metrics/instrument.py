@@ -74,13 +74,18 @@ def gap_error_us(recording: Recording, chunks: TokenChunks, gaps: Gaps) -> dict[
         return {"p50": None, "p99": None, "max": None}
     here, before = gaps.chunk, gaps.chunk - 1
     bound_ns = np.maximum(chunks.early_ns[here], chunks.early_ns[before])
+    # A last token that was read together with the end marks alone has an interval as wide as the
+    # gap, though servers write those within microseconds: it counts in the maximum only, or every
+    # short answer would be suspect.
+    with_marks = (chunks.early_ns > 0) & ~_read_holds_next(chunks) & _ends_stream(chunks)
+    usual = ~with_marks[here]
     width_ns = int((recording.meta.get("clock") or {}).get("anchor_width_ns") or 0)
     # Each kernel stamp was brought to our clock by an anchor good to ± its width. Two ends that
     # used one anchor share its error; since a recording does not say, both are counted.
     kernel = (chunks.flags & USER_CLOCK) == 0
     bound_ns = bound_ns + width_ns * (kernel[here].astype(np.int64) + kernel[before])
     floor_us = (recording.meta.get("calibration") or {}).get("floor_us") or {}
-    p50, p99 = np.quantile(bound_ns, [0.5, 0.99]) / NS_PER_US
+    p50, p99 = np.quantile(bound_ns[usual] if usual.any() else bound_ns, [0.5, 0.99]) / NS_PER_US
     floor_p50, floor_p99 = (float(floor_us.get(name) or 0.0) for name in ("p50", "p99"))
     return {
         "p50": float(p50) + floor_p50,
@@ -93,11 +98,12 @@ def client_merged_share(chunks: TokenChunks) -> float | None:
     """Share of token chunks that waited unread until a later token chunk had come as well.
 
     A last token that shared its read with the end marks alone says nothing: servers write them
-    within microseconds. Its interval still counts in `error_us`.
+    within microseconds. Without a stamp the count of segments tells a late read from a burst.
     """
     if not len(chunks):
         return None
-    late = (chunks.early_ns > 0) & ((chunks.flags & USER_CLOCK) == 0)
+    stamped = (chunks.flags & USER_CLOCK) == 0
+    late = np.where(stamped, chunks.early_ns > 0, chunks.segments > 1)
     return float(np.count_nonzero(late & _read_holds_next(chunks)) / len(chunks))
 
 
@@ -115,6 +121,11 @@ def _read_holds_next(chunks: TokenChunks) -> Mask:
     held = np.zeros(len(chunks), dtype=bool)
     held[:-1] = (chunks.read_index[1:] == chunks.read_index[:-1]) & ~chunks.opens[1:]
     return held
+
+
+def _ends_stream(chunks: TokenChunks) -> Mask:
+    """Whether a token chunk is the last of its stream."""
+    return np.append(chunks.opens[1:], True)
 
 
 def _clock(chunks: TokenChunks) -> str | None:

@@ -7,10 +7,23 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from legato.errors import UsageError
+
+if TYPE_CHECKING:
+    from legato.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The files with charts that were asked for."""
+
+    html: Path | None
+    charts: Path | None
+    chart_format: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,10 +36,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print only the summary, as JSON")
     parser.add_argument("--dialect", metavar="NAME", help="only what this tool would have printed")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write one self-contained page with charts"
+    )
+    parser.add_argument(
+        "--charts", type=Path, metavar="DIR", help="also write each chart as an image"
+    )
+    parser.add_argument(
+        "--chart-format", choices=("svg", "png"), default="svg", help="default: %(default)s"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    return present(args.runs, as_json=args.json, dialect=args.dialect)
+    look = Look(args.html, args.charts, args.chart_format)
+    return present(args.runs, as_json=args.json, dialect=args.dialect, look=look)
 
 
 def present(
@@ -35,6 +58,7 @@ def present(
     as_json: bool,
     dialect: str | None = None,
     interrupted: bool = False,
+    look: Look | None = None,
 ) -> int:
     """Print the summary of `runs` taken together; returns the exit code it calls for."""
     from legato import key
@@ -47,6 +71,8 @@ def present(
     recording = concatenate([load(run, hidden) for run in runs])
     summary = summarise(recording)
     summary["run"]["recording"] = [str(run) for run in runs]
+    if look is not None:
+        _draw(recording, summary, look)
     if dialect is not None:
         _print_dialect(summary, dialect)
     elif as_json:
@@ -58,6 +84,20 @@ def present(
 
         render(summary, Console())
     return 130 if interrupted and not summary["streams"]["ok"] else exit_code(summary)
+
+
+def _draw(recording: Recording, summary: dict[str, Any], look: Look) -> None:
+    """Write the page and the images; stdout stays the summary's."""
+    if look.html is not None:
+        from legato.report.html.document import write
+
+        size = write(recording, summary, look.html)
+        print(f"wrote {look.html} ({size / 1e6:.1f} MB)", file=sys.stderr)
+    if look.charts is not None:
+        from legato.report.html.images import write_charts
+
+        written = write_charts(recording, summary, look.charts, look.chart_format)
+        print(f"wrote {len(written)} charts into {look.charts}", file=sys.stderr)
 
 
 def exit_code(summary: dict[str, Any]) -> int:

@@ -7,9 +7,10 @@ import json
 import os
 import random
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from legato import apis, stamps
 from legato import key as key_of
@@ -27,6 +28,7 @@ from legato.wire.endpoint import Endpoint
 from legato.wire.tokens import load_tokenizer
 
 _PROMPT = "\x00prompt\x00"  # stands for the prompt while a body is taken apart
+_PLAIN = frozenset({"User-Agent", "Content-Type", "Accept", "Accept-Encoding"})
 _SAMPLING = (
     "temperature",
     "top_p",
@@ -88,13 +90,15 @@ def run(bench: Bench, view: LiveView) -> Result:
     api = apis.named(bench.api)
     _check(bench)
     endpoint = endpoints.parse_url(bench.url)
+    endpoint = replace(endpoint, path=api.base_path(urlsplit(bench.url).path))
     addresses = endpoints.resolve(endpoint)
-    headers = _headers(bench)
+    headers = _headers(bench, api)
     runner.check_disk(bench.out.parent, bench.load.workers)
-    found = target.look(endpoint, headers, bench.model, bench.insecure)
+    found = target.look(api, endpoint, headers, bench.model, bench.insecure)
     body = _body(bench, api, found)
-    request = _request(bench, api, endpoint, headers, body)
-    plan = _plan(bench, endpoint, found, body, addresses[0][1][0])
+    path = endpoint.path + api.path_for(found.model)
+    request = _request(bench, endpoint, path, headers, body)
+    plan = _plan(bench, api, endpoint, found, body, addresses[0][1][0])
     folder = folders.partial_of(bench.out)
     schedule_ns = bench.load.schedule_ns()
 
@@ -129,7 +133,7 @@ def run(bench: Bench, view: LiveView) -> Result:
         raise
     _complete(folder, plan, outcome, ticks)
     view.update(_decoding_snapshot())
-    _decode(bench, folder, partial=outcome.interrupted or bool(outcome.errors))
+    _decode(bench, api, folder, partial=outcome.interrupted or bool(outcome.errors))
     return Result(bench.out, outcome.interrupted, outcome.errors)
 
 
@@ -140,9 +144,9 @@ def _discard_unless_sent(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _decode(bench: Bench, folder: Path, *, partial: bool) -> None:
+def _decode(bench: Bench, api: apis.Api, folder: Path, *, partial: bool) -> None:
     """The recording; where that fails the capture stays, and the user is told where."""
-    secrets = key_of.secrets(bench.key, bench.headers)
+    secrets = _secrets(bench, api)
     kept = f"what was captured is in {folder}: read it with 'legato report {folder}'"
     try:
         folders.finish(folder, bench.out, partial, secrets)
@@ -170,26 +174,47 @@ def _check(bench: Bench) -> None:
             raise UsageError(f"--header {name!r} is not a header that HTTP can carry")
 
 
-def _headers(bench: Bench) -> dict[str, str]:
-    headers = {"User-Agent": "legato", "Accept": "text/event-stream", "Accept-Encoding": "identity"}
-    if bench.key is not None:
-        headers["Authorization"] = f"Bearer {bench.key.reveal()}"
-    return headers | bench.headers
+def _headers(bench: Bench, api: apis.Api) -> dict[str, str]:
+    """The user's own headers replace ours of the same name."""
+    headers = {
+        "User-Agent": "legato",
+        "Content-Type": "application/json",
+        "Accept": api.accepts(),
+        "Accept-Encoding": "identity",
+        **api.headers(None if bench.key is None else bench.key.reveal()),
+    }
+    given = {name.lower() for name in bench.headers}
+    return {n: v for n, v in headers.items() if n.lower() not in given} | bench.headers
 
 
 def _body(bench: Bench, api: apis.Api, found: target.Target) -> dict[str, Any]:
-    extra: dict[str, Any] = {}
-    if bench.output_tokens is not None and found.knows_ignore_eos:
-        extra["ignore_eos"] = True
-    if found.knows_chunk_usage:
-        extra["stream_options"] = {"include_usage": True, "continuous_usage_stats": True}
+    extra = api.extras(found.served_by, bench.output_tokens is not None)
     return api.body(found.model, _PROMPT, bench.output_tokens, extra | bench.extra_body)
+
+
+def _secrets(bench: Bench, api: apis.Api) -> tuple[str, ...]:
+    """What a server may echo and no recording may hold; a template's headers are the user's."""
+    own = {} if api.document is None else _headers(bench, api)
+    return key_of.secrets(
+        bench.key, {n: v for n, v in own.items() if n not in _PLAIN} | bench.headers
+    )
+
+
+def _sampling(body: dict[str, Any]) -> dict[str, Any]:
+    """As sent; some APIs keep these settings in an object of their own."""
+    places = [body, *(body.get(name) for name in ("options", "parameters"))]
+    return {
+        name: place[name]
+        for name in _SAMPLING
+        for place in places
+        if isinstance(place, dict) and name in place
+    }
 
 
 def _request(
     bench: Bench,
-    api: apis.Api,
     endpoint: Endpoint,
+    path: str,
     headers: dict[str, str],
     body: dict[str, Any],
 ) -> Request:
@@ -197,9 +222,8 @@ def _request(
     if not prompt:
         raise UsageError("--extra-body replaces the prompt; give prompts by --prompt-file instead")
     lines = [
-        f"POST {endpoint.path}{api.path} HTTP/1.1",
+        f"POST {path} HTTP/1.1",
         f"Host: {endpoint.authority_shown}",
-        "Content-Type: application/json",
         *(f"{name}: {value}" for name, value in headers.items()),
     ]
     if bench.prompt_file is not None:
@@ -212,15 +236,20 @@ def _request(
 
 
 def _plan(
-    bench: Bench, endpoint: Endpoint, found: target.Target, body: dict[str, Any], remote: str
+    bench: Bench,
+    api: apis.Api,
+    endpoint: Endpoint,
+    found: target.Target,
+    body: dict[str, Any],
+    remote: str,
 ) -> dict[str, Any]:
     load = bench.load
-    sampling = {name: body[name] for name in _SAMPLING if name in body}
+    sampling = _sampling(body)
     return {
         "meta": {
             "settings": {
                 "url": endpoint.url,
-                "api": bench.api,
+                "api": api.name,
                 "model": found.model,
                 "served_by": found.served_by,
                 **load.settings(),
@@ -245,7 +274,7 @@ def _plan(
             "calibration": profile.load(endpoint.tls),
         },
         "decoding": {
-            "api": bench.api,
+            "api": api.document or api.name,
             "target": endpoint.url,
             "model": found.model,
             "epoch_offset_ns": stamps.anchor().offset_ns,

@@ -31,6 +31,8 @@ from legato.wire.endpoint import Endpoint, Proxy, tls_context
 NUMBER = struct.Struct("=Q")  # how lengths and times are written to a worker
 PULSE_INTERVAL_NS = 200_000_000
 _IDLE_WAIT_NS = 100_000_000
+_REST_NS = 100_000_000  # of a slot whose stream never reached the server
+_MOST_AWAKE_NS = 2_000_000  # before a scheduled send; a tenth of the interval if that is less
 
 
 class Worker:
@@ -55,8 +57,9 @@ class Worker:
             watch_fd=sys.stdin.fileno(),
         )
         self._started = 0  # streams so far
-        self._free: deque[None] = deque()  # slots that wait for a stream, in closed loop
+        self._free: deque[int] = deque()  # free slots, and from when on, in closed loop
         self._due_ns: deque[int] = deque()  # intended times, in open loop
+        self._awake_ns = 0  # how long before one of them the loop stops sleeping
         self._deadline_ns: int | None = None
         self._drain_ns: int | None = None
         self._stopped = False
@@ -66,9 +69,12 @@ class Worker:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         began_ns = time.monotonic_ns()
         if load.mode == "open":
-            self._due_ns.extend(start_ns + due_ns for due_ns in self._assignment.due_ns)
+            due_ns = self._assignment.due_ns
+            self._due_ns.extend(start_ns + due for due in due_ns)
+            if due_ns:
+                self._awake_ns = min(_MOST_AWAKE_NS, due_ns[-1] // len(due_ns) // 10)
         else:
-            self._free.extend([None] * self._assignment.slots)
+            self._free.extend([0] * self._assignment.slots)
             if load.duration_s is not None:
                 self._deadline_ns = start_ns + int(load.duration_s * 1e9)
         next_pulse_ns = began_ns
@@ -105,21 +111,28 @@ class Worker:
         """Send what is due; returns how long there is nothing to send."""
         if self._assignment.load.mode == "open":
             return self._send_scheduled()
-        while self._free and not self._stopped:
+        # No more than are free now: a stream that fails at once frees its slot inside this loop.
+        for _ in range(len(self._free)):
+            if self._stopped or self._free[0] > (now := time.monotonic_ns()):
+                break
             if not self._draw():
                 self._stop_sending()
                 break
-            self._free.pop()
-            self._send(time.monotonic_ns())
-        if self._deadline_ns is not None and not self._stopped:
-            return max(0, min(_IDLE_WAIT_NS, self._deadline_ns - time.monotonic_ns()))
-        return _IDLE_WAIT_NS
+            self._free.popleft()
+            self._send(now)
+        until_ns = [self._free[0]] if self._free else []
+        if self._deadline_ns is not None:
+            until_ns.append(self._deadline_ns)
+        if self._stopped or not until_ns:
+            return _IDLE_WAIT_NS
+        return max(0, min(_IDLE_WAIT_NS, min(until_ns) - time.monotonic_ns()))
 
     def _send_scheduled(self) -> int:
         while self._due_ns and not self._stopped:
             wait_ns = self._due_ns[0] - time.monotonic_ns()
             if wait_ns > 0:
-                return wait_ns
+                # A sleeping process wakes up late: the last moments are spent awake.
+                return max(0, wait_ns - self._awake_ns)
             self._send(self._due_ns.popleft())
         self._stop_sending()
         return _IDLE_WAIT_NS
@@ -139,7 +152,9 @@ class Worker:
     def _send(self, scheduled_ns: int) -> None:
         number = self._started
         self._started += 1
-        self._capture.start(number, self._request(number), scheduled_ns)
+        # Among all workers' requests, so that they do not all send the same prompts.
+        of_all = number * self._assignment.load.workers + self._assignment.worker
+        self._capture.start(number, self._request(of_all), scheduled_ns)
 
     def _request(self, number: int) -> bytes:
         request = self._assignment.request
@@ -149,9 +164,11 @@ class Worker:
         body = f"{request.before}{json.dumps(prompt)[1:-1]}{request.after}".encode()
         return f"{request.head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
 
-    def _ended(self, stream: int, ok: bool) -> None:  # noqa: ARG002
+    def _ended(self, reached: bool) -> None:
+        """Its slot is free, or will be soon where the server could not even be reached: a dead
+        target is asked again and again, but not as fast as the machine can fail."""
         if self._assignment.load.mode == "closed":
-            self._free.append(None)
+            self._free.append(0 if reached else time.monotonic_ns() + _REST_NS)
 
     def _stop_sending(self) -> None:
         self._stopped = True

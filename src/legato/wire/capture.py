@@ -46,7 +46,8 @@ class Counters:
 
 
 class Capture:
-    """Streams in, spool records out. `on_end(stream, ok)` is called when a stream has ended."""
+    """Streams in, spool records out. `on_end(reached)` is called when a stream has ended, with
+    whether a byte of a response had come."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Capture:
         spool: spooling.Spool,
         *,
         deadlines: Deadlines,
-        on_end: Callable[[int, bool], None],
+        on_end: Callable[[bool], None],
         tls_context: ssl.SSLContext | None = None,
         kernel_stamps: bool = True,
         keep_alive: bool = True,
@@ -119,7 +120,8 @@ class Capture:
             self._anchor()
         if alarm_ns is not None and alarm_ns <= now:
             for connection, what in self._alarms.late(now):
-                self._end(connection, "timeout", what)
+                if connection.step != Step.CONNECTING or not self._dial_next(connection):
+                    self._end(connection, "timeout", what)
 
     def stop(self, reason: str) -> None:
         """End every open stream as aborted, for `reason`."""
@@ -163,11 +165,15 @@ class Capture:
         spool.room()
         start = spool.position + spooling.HEADER_BYTES
         # The earliest the oldest byte of this read can have come: the previous read would have
-        # had it, and so would the latest poll that did not name this socket.
-        if connection.listed >= self._complete_poll:
+        # had it, and so would the latest poll that did not name this socket. A read that filled
+        # its buffer left bytes behind that are as old as its own.
+        if connection.left_behind:
+            floor_ns = connection.floor_ns
+        elif connection.listed >= self._complete_poll:
             floor_ns = connection.before_ns
         else:
             floor_ns = self._complete_entry_ns
+        connection.floor_ns = floor_ns
         connection.listed = self._poll_count
         connection.before_ns = _now()
         tls = connection.tls
@@ -178,6 +184,7 @@ class Capture:
                 )
                 after_ns = _now()
                 length = count
+                flags = spooling.LEFT_BEHIND if count == spooling.READ_BYTES else 0
             else:
                 data, ancillary, _, _ = connection.sock.recvmsg(
                     spooling.READ_BYTES - HELD_BYTES, stamps.ANCILLARY_BYTES
@@ -186,6 +193,10 @@ class Capture:
                 count = len(data)
                 limit = start + spooling.READ_BYTES
                 length = tls.decrypt(data, spool.view, start, limit) if count else 0
+                filled = count == spooling.READ_BYTES - HELD_BYTES
+                flags = spooling.LEFT_BEHIND if filled else 0
+                if tls.inside_record:
+                    flags |= spooling.INSIDE_RECORD
         except BlockingIOError:
             return
         if count == 0:
@@ -196,6 +207,7 @@ class Capture:
             seconds, nanoseconds = _timespec(ancillary[0][2])
             stamp_ns = seconds * 1_000_000_000 + nanoseconds
         connection.read_bytes += count
+        connection.left_behind = flags & spooling.LEFT_BEHIND != 0
         info = connection.sock.getsockopt(
             socket.IPPROTO_TCP, socket.TCP_INFO, stamps.TCP_INFO_BYTES
         )
@@ -210,7 +222,9 @@ class Capture:
             connection.segments = received_segments
         else:
             segments = 0  # more has come meanwhile: the next settled read carries the sum
-        spool.commit_read(connection.stream, length, segments, stamp_ns, after_ns, floor_ns)
+        spool.commit_read(
+            connection.stream, length, segments, stamp_ns, after_ns, floor_ns, flags
+        )
         connection.last_read_ns = after_ns
         if stamp_ns:
             self.lags.counts[bin_of(after_ns + self._offset_ns - stamp_ns)] += 1
@@ -280,6 +294,16 @@ class Capture:
         else:
             self._epoll.modify(connection.fd, select.EPOLLIN)
 
+    def _dial_next(self, connection: Connection) -> bool:
+        """Try the endpoint's next address instead; false where there is none."""
+        following = connection.address_index + 1
+        if not self._dialer.has_address(following):
+            return False
+        stream, request, scheduled = connection.stream, connection.request, connection.scheduled_ns
+        self._close(connection)
+        self._connect(stream, request, scheduled, connection.retried, following)
+        return True
+
     def _begin_send(self, connection: Connection) -> None:
         request = connection.request
         if connection.tls is not None:
@@ -312,13 +336,8 @@ class Capture:
         self._start(stream, request, scheduled, retried=True)
 
     def _fail(self, connection: Connection, error: OSError) -> None:
-        if connection.step == Step.CONNECTING:
-            following = connection.address_index + 1
-            if self._dialer.has_address(following):
-                arguments = (connection.stream, connection.request, connection.scheduled_ns)
-                self._close(connection)
-                self._connect(*arguments, connection.retried, following)
-                return
+        if connection.step == Step.CONNECTING and self._dial_next(connection):
+            return
         if connection.step == Step.IDLE:
             self._forget_idle(connection)
         elif connection.reused and not connection.heard and not connection.retried:
@@ -340,27 +359,27 @@ class Capture:
         if connection.sent_ns:
             rtt_us, retransmits = stamps.network(connection.sock)
             document |= {"rtt_us": rtt_us, "retransmits": retransmits}
-        stream = connection.stream
+        stream, reached = connection.stream, connection.heard
         if keep:
             connection.step = Step.IDLE
             connection.idle_since_ns = _now()
             self._idle.append(connection)
         else:
             self._close(connection)
-        self._record_end(stream, document, status == "ok")
+        self._record_end(stream, document, status == "ok", reached)
 
     def _record_failure(self, stream: int, scheduled_ns: int, reason: str) -> None:
         """A stream that never got a connection."""
         self._spool.append(spooling.OPEN, stream, {"scheduled_ns": scheduled_ns})
         document = {"status": "aborted", "error": reason, "ended_ns": _now()}
-        self._record_end(stream, document, ok=False)
+        self._record_end(stream, document, ok=False, reached=False)
 
-    def _record_end(self, stream: int, document: dict[str, Any], ok: bool) -> None:
+    def _record_end(self, stream: int, document: dict[str, Any], ok: bool, reached: bool) -> None:
         self._spool.append(spooling.END, stream, document)
         self.counters.open -= 1
         self.counters.done += 1
         self.counters.failed += not ok
-        self._on_end(stream, ok)
+        self._on_end(reached)
 
     def _open_record(self, connection: Connection) -> None:
         document: dict[str, Any] = {"scheduled_ns": connection.scheduled_ns}
@@ -387,6 +406,7 @@ class Capture:
             del self._connections[connection.fd]
             self._epoll.unregister(connection.fd)
             connection.sock.close()
+            connection.release()
 
     def _anchor(self) -> None:
         anchor = stamps.anchor()

@@ -27,11 +27,13 @@ class Connection:
         "before_ns",
         "connect_ns",
         "fd",
+        "floor_ns",
         "framer",
         "heard",
         "idle_since_ns",
         "last_read_ns",
         "last_stamp_ns",
+        "left_behind",
         "listed",
         "opened_ns",
         "outgoing",
@@ -69,6 +71,8 @@ class Connection:
         self.segments = 0  # the kernel's count of data segments when all of them had been read
         self.before_ns = 0  # the clock before the last receive call
         self.listed = -1  # the last poll that named this socket
+        self.left_behind = False  # the last read filled its buffer …
+        self.floor_ns = 0  # … and this is how old what it left may be
         self.idle_since_ns = 0
         self.alarm_ns = 0  # when its deadlines are looked at next; 0 for never
         self.reused = False
@@ -105,3 +109,10 @@ class Connection:
                 return False
             self.outgoing = self.outgoing[written:]
         return True
+
+    def release(self) -> None:
+        """Let go of everything large: an alarm may hold the closed connection for a while."""
+        self.request = b""
+        self.outgoing = memoryview(b"")
+        self.framer = Framer()
+        self.tls = None

@@ -1,4 +1,4 @@
-"""From the raw capture to streams: SSE, JSON, token counts and arrival intervals, after the run.
+"""From the raw capture to streams: events, JSON, token counts and arrival intervals, after the run.
 
 Memory is that of the streams open at one moment, however long the capture is.
 """
@@ -17,7 +17,7 @@ from legato.apis import Api, Chunk
 from legato.recording import EMPTY, OTHER, USER_CLOCK, Stream
 from legato.wire import spool
 from legato.wire.clock import Clock
-from legato.wire.events import EventTooLongError, ServerSentEvents
+from legato.wire.events import EventTooLongError, JsonLines, ServerSentEvents
 from legato.wire.framer import Framer, Head
 from legato.wire.tokens import Tokenizer, count
 
@@ -100,22 +100,25 @@ class _Response:
         self._decoding = decoding
         self._spans: list[tuple[int, int]] = []
         self._framer = Framer(self._spans)
-        self._events = ServerSentEvents()
-        self._is_event_stream: bool | None = None  # None until the head is there
+        self._events = JsonLines() if decoding.api.ndjson else ServerSentEvents()
+        self._streams: bool | None = None  # None until the head is there
         self._body = b""
         self._problem = ""
         # per read
         self._stamp_ns: list[int] = []
         self._read_ns: list[int] = []
         self._floor_ns: list[int] = []
-        self._segments: list[int] = []
         self._whole: list[bool] = []  # the read ends where its last event does
+        self._left_behind: list[bool] = []  # it filled its buffer
+        self._settling: list[tuple[int, bool]] = []  # segments, and whether it held any of this
         # per chunk
         self._chunks: list[Chunk] = []
         self._chunk_read: list[int] = []
 
     def read(self, record: spool.Record) -> None:
-        if record.start == record.end:
+        held = record.end > record.start
+        self._settling.append((record.segments, held))
+        if not held:
             return  # TLS that held no plaintext: a session ticket, the start of a record
         self._spans.clear()
         self._framer.feed(record.buffer, record.start, record.end)
@@ -123,7 +126,7 @@ class _Response:
         self._stamp_ns.append(record.stamp_ns)
         self._read_ns.append(record.read_ns)
         self._floor_ns.append(record.floor_ns)
-        self._segments.append(record.segments)
+        self._left_behind.append(record.flags & spool.LEFT_BEHIND != 0)
         spans = self._spans
         if not spans:
             self._whole.append(False)
@@ -132,14 +135,16 @@ class _Response:
             data = record.buffer[spans[0][0] : spans[0][1]]
         else:
             data = b"".join(record.buffer[start:end] for start, end in spans)
-        if self._is_event_stream is None:
-            self._is_event_stream = _is_event_stream(self._framer.head)
-        if self._is_event_stream:
+        if self._streams is None:
+            self._streams = _streams(self._framer.head, self._decoding.api)
+        if self._streams:
             self._add(self._split(data), index)
         elif len(self._body) < _KEPT_BODY_BYTES:
             self._body += data
-        # Past the last body byte only its chunk's line end may follow.
-        self._whole.append(not self._events.pending and record.end - spans[-1][1] <= 2)
+        # Past the last event only its HTTP chunk's line end may follow, and no part of a record.
+        self._whole.append(
+            self._events.ended and record.end - spans[-1][1] <= 2 and not record.flags
+        )
 
     def end(self, document: dict[str, Any]) -> None:
         self._ended = document
@@ -200,11 +205,12 @@ class _Response:
     ) -> None:
         """Per chunk: when it came, how much earlier it may have come, with what."""
         index = np.asarray(self._chunk_read, np.int64)
-        segments = np.asarray(_settled(self._segments), np.int64)
+        segments = np.asarray(_settled(self._settling), np.int64)
         read_ns = np.asarray(self._read_ns, np.int64)
         # No byte of a read came before the last byte of the read before it, by the kernel's word:
-        # the clock after a read may be later than what came meanwhile.
-        stamped_ns = np.where(holds, arrived_ns, 0)
+        # the clock after a read may be later than what came meanwhile, and a read that filled its
+        # buffer has the stamp of bytes that it left to the next.
+        stamped_ns = np.where(holds & ~np.asarray(self._left_behind, bool), arrived_ns, 0)
         floor_ns = np.maximum(
             np.asarray(self._floor_ns, np.int64), np.concatenate([[sent_ns], stamped_ns[:-1]])
         )
@@ -261,7 +267,10 @@ class _Response:
         return status, error and error[:MAX_ERROR_CHARACTERS]
 
     def _without_secrets(self, text: str | None) -> str | None:
+        """A server's own words, fit to be kept."""
         if text is not None:
+            # JSON can spell half of a surrogate pair, which nothing that stores text can hold.
+            text = text.encode("utf-8", "replace").decode()
             for secret in self._decoding.secrets:
                 text = text.replace(secret, "[key]")
         return text
@@ -276,7 +285,8 @@ class _Response:
         encoding = head.fields.get("content-encoding", "identity").lower()
         if encoding != "identity":
             return "protocol_error", f"the body is compressed ({encoding}) though none was asked"
-        if not _is_event_stream(head):
+        api = self._decoding.api
+        if not _streams(head, api):
             kind = head.fields.get("content-type", "no content type")
             return "not_streaming", f"the answer came whole, as {kind}"
         failed = next((chunk.error for chunk in self._chunks if chunk.error), None)
@@ -284,32 +294,33 @@ class _Response:
             return "aborted", f"the server reported inside the stream: {failed}"
         if self._problem:
             return "protocol_error", self._problem
-        if not any(chunk.terminal or chunk.finish_reason for chunk in self._chunks):
-            return "aborted", "the stream ended without [DONE] or a finish reason"
+        if api.end and not any(chunk.terminal or chunk.finish_reason for chunk in self._chunks):
+            return "aborted", f"the stream ended without {api.end}"
         return "ok", None
 
 
-def _is_event_stream(head: Head | None) -> bool:
+def _streams(head: Head | None, api: Api) -> bool:
     return (
         head is not None
         and head.status == 200
-        and head.fields.get("content-type", "").lower().startswith("text/event-stream")
+        and api.streams(head.fields.get("content-type", ""))
         and head.fields.get("content-encoding", "identity").lower() == "identity"
     )
 
 
-def _settled(segments: list[int]) -> list[int]:
-    """Segments per read. A read during which more arrived is recorded as 0 and the next settled
-    one carries the sum: where it equals the number of reads each had one, otherwise any of them
-    may have had the surplus, and all are taken to."""
+def _settled(reads: list[tuple[int, bool]]) -> list[int]:
+    """Segments per read that held something. A read during which more arrived is recorded as 0
+    and the next settled one carries the sum: where it equals the number of reads each had one,
+    otherwise any of them may have had the surplus, and all are taken to."""
     result: list[int] = []
-    waiting = 0
-    for number in segments:
+    waiting = holding = 0
+    for number, held in reads:
         waiting += 1
+        holding += held
         if number:
-            result += [max(1, number - waiting + 1)] * waiting
-            waiting = 0
-    return result + [2] * waiting
+            result += [max(1, number - waiting + 1)] * holding
+            waiting = holding = 0
+    return result + [2] * holding
 
 
 def _message(body: bytes) -> str:
@@ -318,6 +329,6 @@ def _message(body: bytes) -> str:
         document = json.loads(body)
         error = document.get("error", document)
         text = error.get("message") or error.get("detail") if isinstance(error, dict) else error
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         text = None
     return str(text) if text else body.decode("utf-8", "replace").strip() or "no body"

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from legato.errors import TargetError, UsageError
+from legato.wire import grpc
 
 _PROXY_FORM = "HTTPS_PROXY must be of the form http://host:port"
 
@@ -69,6 +70,8 @@ def parse_url(url: str) -> Endpoint:
     except ValueError as error:
         raise UsageError(f"{url!r} is not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.netloc:
+        if parts.scheme in grpc.NAMES:
+            raise UsageError(grpc.REFUSAL)
         if "://" in url:
             raise UsageError(f"the URL {url!r} must start with http:// or https://")
         raise UsageError(f"the URL {url!r} has no scheme; did you mean http://{url}?")

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 from legato import apis
 from legato.errors import RecordingError
-from legato.recording import PHASES, Recording, RecordingWriter, Stream, read, table_of
+from legato.reading import read
+from legato.recording import PHASES, Recording, RecordingWriter, Stream, table_of
 from legato.wire import part, spool
 from legato.wire.decode import Decoding, WorkerFacts, decode_worker
 from legato.wire.tokens import load_tokenizer

@@ -23,6 +23,10 @@ SEGMENT_BYTES = 32 * 1024 * 1024
 READ_BYTES = 64 * 1024  # the most one read may bring
 
 READ, OPEN, END, ANCHOR, WORKER = 1, 2, 3, 4, 5
+# Of a read, in the upper byte of its kind:
+LEFT_BEHIND = 0x100  # it filled its buffer: bytes that had come before it may still be unread
+INSIDE_RECORD = 0x200  # it ended inside a TLS record, whose start is in no event yet
+_KIND_BITS = 0xFF
 
 # kind, segments, stream, length of what follows, wall-clock stamp, time after the read,
 # earliest the oldest byte may have come, check
@@ -68,13 +72,20 @@ class Spool:
             self._open_segment()
 
     def commit_read(
-        self, stream: int, length: int, segments: int, stamp_ns: int, read_ns: int, floor_ns: int
+        self,
+        stream: int,
+        length: int,
+        segments: int,
+        stamp_ns: int,
+        read_ns: int,
+        floor_ns: int,
+        flags: int = 0,
     ) -> None:
         position = self.position
         _pack_into(
             self.map,
             position,
-            READ,
+            READ | flags,
             segments if segments < 65536 else 65535,
             stream,
             length,
@@ -123,6 +134,7 @@ class Record(NamedTuple):
     """One record; the payload is `buffer[start:end]`. A tuple, since decode makes millions."""
 
     kind: int
+    flags: int
     stream: int
     segments: int
     stamp_ns: int
@@ -163,7 +175,9 @@ def _segment_records(data: mmap.mmap, size: int) -> Iterator[Record]:
         start = position + HEADER_BYTES
         if check != CHECK or start + length > size:
             return
-        yield Record(kind, stream, segments, stamp, read, floor, data, start, start + length)
+        flags = kind & ~_KIND_BITS
+        kind &= _KIND_BITS
+        yield Record(kind, flags, stream, segments, stamp, read, floor, data, start, start + length)
         position = start + length
 
 

@@ -9,26 +9,50 @@ import ssl
 # and its overhead) that earlier reads may have left, all of it fits: none stays behind in TLS,
 # where no poll would tell of it.
 HELD_BYTES = 17 * 1024
+_HEADER_BYTES = 5  # of a record: type, version, length
 
 
 class Tls:
     """The TLS side of one connection."""
 
-    __slots__ = ("_incoming", "_object", "_outgoing")
+    __slots__ = ("_header", "_incoming", "_left", "_object", "_outgoing")
 
     def __init__(self, context: ssl.SSLContext, hostname: str) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=hostname)
+        self._header = b""  # of a record, as far as it has come
+        self._left = 0  # bytes of a record that are still to come
 
     def handshake(self, data: bytes) -> tuple[bool, bytes]:
         """One step with what came from the peer: (is it done, what to send)."""
-        self._incoming.write(data)
+        self._take(data)
         try:
             self._object.do_handshake()
         except ssl.SSLWantReadError:
             return False, self._outgoing.read()
         return True, self._outgoing.read()
+
+    @property
+    def inside_record(self) -> bool:
+        """Did what came last end in the middle of a record? The library does not tell: it takes
+        half a record out of the buffer too."""
+        return bool(self._left or self._header)
+
+    def _take(self, data: bytes) -> None:
+        self._incoming.write(data)
+        position = 0
+        while position < len(data):
+            if self._left:
+                taken = min(self._left, len(data) - position)
+                self._left -= taken
+            else:
+                taken = min(_HEADER_BYTES - len(self._header), len(data) - position)
+                self._header += data[position : position + taken]
+                if len(self._header) == _HEADER_BYTES:
+                    self._left = int.from_bytes(self._header[3:5])
+                    self._header = b""
+            position += taken
 
     def encrypt(self, data: bytes) -> bytes:
         self._object.write(data)
@@ -36,7 +60,7 @@ class Tls:
 
     def decrypt(self, data: bytes, view: memoryview, start: int, limit: int) -> int:
         """Write the plaintext that `data` yields at `view[start:limit]`; returns its length."""
-        self._incoming.write(data)
+        self._take(data)
         position = start
         try:
             while position < limit:

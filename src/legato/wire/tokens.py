@@ -84,8 +84,21 @@ def _held(
     total = next((c.output_tokens for c in reversed(chunks) if c.output_tokens is not None), None)
     if total is not None and bearing:
         stopped = any(chunk.finish_reason == "stop" for chunk in chunks)
-        return _spread(total, len(bearing), stopped), "usage_spread"
+        spent = next((c.reasoning_tokens for c in reversed(chunks) if c.reasoning_tokens), 0)
+        return _spread_apart(bearing, total, min(spent, total), stopped), "usage_spread"
     return [1] * len(bearing), "chunks"
+
+
+def _spread_apart(bearing: list[Chunk], total: int, spent: int, stopped: bool) -> list[int]:
+    """Tokens spent on reasoning over the chunks of reasoning, the others over the others.
+    Reasoning that the server keeps to itself is in no chunk."""
+    reasoned = [chunk.kind == REASONING for chunk in bearing]
+    if not spent or all(reasoned):
+        return _spread(total, len(bearing), stopped)
+    shown = sum(reasoned)
+    of_reasoning = iter(_spread(spent, shown, False))
+    of_answer = iter(_spread(total - spent, len(bearing) - shown, stopped))
+    return [next(of_reasoning if is_reasoning else of_answer) for is_reasoning in reasoned]
 
 
 def _spread(total: int, parts: int, stopped: bool) -> list[int]:

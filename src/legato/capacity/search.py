@@ -1,0 +1,168 @@
+"""The search for the highest load that keeps an SLO: which level to run next, and when to stop.
+
+A pure function of `measure(level)`: it never looks at a clock, a socket or a recording.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from legato.capacity.edge import Edge, Measurement, find_edge
+
+# How the search ended. `settled`: the interval is narrow enough. `budget`: the runs are spent.
+# `most`: the highest level allowed still keeps the SLO. `client`: the client could not hold more.
+# `none`: even the lowest level fails.
+Ending = Literal["settled", "budget", "most", "client", "none", "stopped"]
+
+GROWTH = 4.0  # a level is at most so many times the highest one that held
+SETTLED_SHARE = 0.05
+NEAR_SHARE = 0.1  # runs this near to the edge count as runs at it
+NEAR_RUNS = 3  # so many of them before an answer is believed
+# Where around the edge the next runs go, in turn: spread, they tell the slope as well.
+OFFSETS = (0.0, 0.06, -0.06)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to look: from `least` to `most`, in whole numbers or not, with so many runs."""
+
+    least: float = 1.0
+    most: float = 4096.0
+    whole: bool = True
+    runs: int = 12
+
+    def snap(self, level: float) -> float:
+        level = min(max(level, self.least), self.most)
+        return float(round(level)) if self.whole else float(f"{level:.3g}")
+
+    def settled(self, edge: Edge) -> bool:
+        return edge.half_width <= max(SETTLED_SHARE * edge.level, 1.0 if self.whole else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The highest level that keeps the SLO. `low` and `high` are its 95 % interval; `high` is
+    infinite where the true limit lies beyond what could be tried."""
+
+    level: float
+    low: float
+    high: float
+    ending: Ending
+    runs: tuple[Measurement, ...]
+
+
+def search(measure: Callable[[float], Measurement | None], scope: Scope) -> Answer:
+    """Grow until the SLO fails, then run around the edge until its interval is narrow.
+
+    A `measure` that returns nothing stops the search; what is known by then is the answer.
+    """
+    runs: list[Measurement] = []
+    while len(runs) < scope.runs:
+        level = next_level(runs, scope)
+        if level is None:
+            break
+        run = measure(level)
+        if run is None:
+            return _answer(runs, scope, stopped=True)
+        runs.append(run)
+    return _answer(runs, scope, stopped=False)
+
+
+def next_level(runs: Sequence[Measurement], scope: Scope) -> float | None:
+    """The level to run next; none when there is nothing more to learn."""
+    if not runs:
+        return scope.snap(scope.least)
+    ceiling = _ceiling(runs)
+    held = [run for run in runs if run.held]
+    if not held:
+        return scope.snap(scope.least) if len(runs) < 2 else None
+    edge = find_edge(held)
+    if edge is None:
+        return _beyond(held, runs, scope, ceiling)
+    if _is_settled(held, edge, scope):
+        return None
+    return _around(held, edge, scope)
+
+
+def _ceiling(runs: Sequence[Measurement]) -> float:
+    """The lowest level that the client twice could not hold; once may be chance."""
+    lost = [run.level for run in runs if not run.held]
+    return min((level for level in lost if lost.count(level) > 1), default=math.inf)
+
+
+def _beyond(
+    held: Sequence[Measurement], runs: Sequence[Measurement], scope: Scope, ceiling: float
+) -> float | None:
+    """All passed: go up. All failed: the lowest level decides."""
+    highest = max(run.level for run in held)
+    if not held[0].passes:
+        at_least = [run for run in held if run.level == scope.snap(scope.least)]
+        return scope.snap(scope.least) if len(at_least) < 2 else None
+    lost = [run.level for run in runs if not run.held]
+    if ceiling < math.inf:
+        return None
+    if lost:
+        return lost[-1]
+    level = scope.snap(_forecast(held, highest))
+    return None if level <= highest else level
+
+
+def _forecast(held: Sequence[Measurement], highest: float) -> float:
+    """Where a straight line through the two highest levels meets the limit, and a bit on; never
+    less than twice nor more than GROWTH times what held."""
+    below = [run for run in held if run.level < highest]
+    top = max(held, key=lambda run: run.level)
+    if not below:
+        return GROWTH * highest
+    last = max(below, key=lambda run: run.level)
+    slope = (math.exp(top.pressure) - math.exp(last.pressure)) / (top.level - last.level)
+    if slope <= 0:
+        return GROWTH * highest
+    meets = highest + (1 - math.exp(top.pressure)) / slope
+    return min(max(1.02 * meets, 2 * highest), GROWTH * highest)
+
+
+def _near(held: Sequence[Measurement], edge: Edge, scope: Scope) -> list[Measurement]:
+    reach = max(NEAR_SHARE * edge.level, 1.0 if scope.whole else 0.0)
+    return [run for run in held if abs(run.level - edge.level) <= reach]
+
+
+def _is_settled(held: Sequence[Measurement], edge: Edge, scope: Scope) -> bool:
+    if edge.high < scope.least:
+        return True
+    return scope.settled(edge) and len(_near(held, edge, scope)) >= NEAR_RUNS
+
+
+def _around(held: Sequence[Measurement], edge: Edge, scope: Scope) -> float:
+    near = _near(held, edge, scope)
+    offset = OFFSETS[len(near) % len(OFFSETS)]
+    if scope.whole and offset:
+        offset = math.copysign(max(abs(offset), 1.0 / edge.level), offset)
+    return scope.snap(edge.level * (1 + offset))
+
+
+def _answer(runs: Sequence[Measurement], scope: Scope, *, stopped: bool) -> Answer:
+    held = [run for run in runs if run.held]
+    passed = [run.level for run in held if run.passes]
+    edge = find_edge(held)
+    if edge is not None:
+        ending: Ending = "settled" if _is_settled(held, edge, scope) else "budget"
+        low, level, high = (_floor(at, scope) for at in (edge.low, edge.level, edge.high))
+        if level < scope.least:
+            ending = "none"
+        return Answer(level, low, high, "stopped" if stopped else ending, tuple(runs))
+    if not passed:
+        ending = "none" if held else "client"
+        return Answer(0.0, 0.0, scope.least, "stopped" if stopped else ending, tuple(runs))
+    highest = max(passed)
+    ending = "client" if any(not run.held for run in runs) else "budget"
+    if highest >= scope.snap(scope.most):
+        ending = "most"
+    return Answer(highest, highest, math.inf, "stopped" if stopped else ending, tuple(runs))
+
+
+def _floor(level: float, scope: Scope) -> float:
+    return float(math.floor(level)) if scope.whole and math.isfinite(level) else level

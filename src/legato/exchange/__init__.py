@@ -1,0 +1,1 @@
+"""Other tools' result files in, other formats out."""

@@ -1,0 +1,1 @@
+"""Where a gap came from: a statistical attribution of gaps to what was seen around them."""

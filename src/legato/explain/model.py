@@ -1,0 +1,79 @@
+"""The fitted part of the gaps: decode steps, position, context, load, starts, tokens a chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from legato.explain.clusters import Clusters, clusters
+from legato.explain.exposure import Column, columns, starts
+from legato.explain.fit import Fit, fit, independent
+from legato.explain.part import FITTED, STARTS, Part
+from legato.explain.reads import Reads
+from legato.metrics.gaps import Floats, Gaps, stream_times, token_chunks
+from legato.metrics.occupancy import occupancy
+from legato.recording import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What was fitted, on which reads."""
+
+    reads: Reads
+    kept: list[Column]  # those that could be told apart
+    fitted: Fit
+    within: Clusters
+    per_token: float  # turns a sum over reads into a mean per token
+
+    def of(self, cause: str) -> Floats:
+        """What goes with a cause in each read, ns."""
+        parts = [
+            column.value * beta
+            for column, beta in zip(self.kept, self.fitted.beta, strict=True)
+            if column.cause == cause
+        ]
+        return np.asarray(sum(parts, np.zeros(len(self.reads))), dtype=np.float64)
+
+    def part(self, cause: str) -> Part:
+        chosen = np.asarray([column.cause == cause for column in self.kept])
+        if not chosen.any():
+            return Part(cause)
+        totals = np.asarray([column.value.sum() for column in self.kept]) * chosen
+        weights = totals * self.per_token
+        # Each start lies inside one wait of a stream; the other columns see it a second time.
+        units = weights[chosen][0] if cause == STARTS else weights.sum()
+        return Part(
+            cause,
+            float(self.fitted.beta @ weights),
+            self.fitted.half_width(weights, self.within),
+            float(units),
+        )
+
+
+def model(recording: Recording, found: Reads, gaps: Gaps) -> Model:
+    everyone = stream_times(token_chunks(recording, np.ones(len(recording), dtype=bool)))
+    made = columns(recording, found, occupancy(recording), starts(recording, everyone))
+    kept = _told_apart(made)
+    fitted = fit(
+        found.wait_ns.astype(np.float64),
+        np.column_stack([column.value for column in kept]),
+        np.column_stack([column.instrument for column in kept]),
+        ~found.flushed,
+    )
+    # The chunks that came in one read with the first token have a gap, of no length: they are
+    # taken to cost what the others cost, and `bursts` takes it off again.
+    scale = len(gaps) / int(found.chunks.sum())
+    return Model(
+        found, kept, fitted, clusters(found.stream, found.end_ns), scale / int(gaps.tokens.sum())
+    )
+
+
+def _told_apart(made: list[Column]) -> list[Column]:
+    by_instrument = independent(np.column_stack([column.instrument for column in made]))
+    kept = [made[i] for i in by_instrument]
+    return [kept[i] for i in independent(np.column_stack([column.value for column in kept]))]
+
+
+def fitted_parts(fitted: Model) -> dict[str, Part]:
+    return {cause: fitted.part(cause) for cause in FITTED}

@@ -1,0 +1,1 @@
+"""`legato report --html`: one self-contained page a recording, and its charts as images."""
