@@ -133,7 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     n = options.comparisons
     print(f"{n} A/A and {n} A/B comparisons a scenario; primary figure itl.p50 at 95 %")
-    print(f"{'':32}  {'A/A declared':>12}  {'A/A, others':>12}  {'5 % slower':>10}  {'interval':>8}")
+    print(
+        f"{'':32}  {'A/A declared':>12}  {'A/A, others':>12}  {'5 % slower':>10}  {'interval':>8}"
+    )
     print(f"{'scenario':32}  {'different':>12}  {'(Holm)':>12}  {'found':>10}  {'holds':>8}")
     good = True
     for scenario in SCENARIOS:

@@ -129,7 +129,8 @@ def test_a_recording_that_another_program_wrote_again_reads_the_same(
 ) -> None:
     table = table_of([made(1), made(2)])
     again = read(written(tmp_path / "run.parquet", change(table)))
-    assert again.table.equals(table)
+    assert again.table.schema.equals(SCHEMA)
+    assert again.table.to_pylist() == table.to_pylist()
     assert again.kind.tolist() == [CONTENT] * 4
 
 

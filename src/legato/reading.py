@@ -60,7 +60,7 @@ def _read_file(path: Path) -> Recording:
         meta = _metadata(schema, path)
         if missing := [name for name in SCHEMA.names if name not in schema.names]:
             raise RecordingError(f"{path} lacks the column {missing[0]!r} of a recording")
-        file = pq.ParquetFile(path, read_dictionary=["kind.list.element"])
+        file = pq.ParquetFile(path, read_dictionary=_coded(path))
         # One by one: pyarrow cannot read dictionaries inside lists over several row groups.
         groups = [
             file.read_row_group(group, columns=SCHEMA.names) for group in range(file.num_row_groups)
@@ -73,6 +73,13 @@ def _read_file(path: Path) -> Recording:
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
         raise RecordingError(f"{path} is not a readable recording: {error}") from error
     return Recording(table, meta)
+
+
+def _coded(path: Path) -> list[str]:
+    """The columns read as dictionaries: a million kinds are a million bytes then, not strings."""
+    columns = pq.read_metadata(path).schema
+    paths = {columns.column(number).path for number in range(len(columns))}
+    return [name for name in ("kind.list.element",) if name in paths]
 
 
 def _metadata(schema: pa.Schema, path: Path) -> dict[str, Any]:
@@ -101,19 +108,21 @@ def _typed(table: pa.Table) -> pa.Table:
         column = table.column(wanted.name)
         try:
             if wanted.name == "kind" and not column.type.equals(wanted.type):
-                column = _symbols(column.combine_chunks(), wanted.type)
+                column = _symbols(column, wanted.type)
             columns.append(column.cast(wanted.type))
-        except (pa.ArrowException, AttributeError) as error:
+        except pa.ArrowException as error:
             raise ValueError(
                 f"its column {wanted.name!r} holds {column.type}, not {wanted.type}"
             ) from error
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def _symbols(column: Any, wanted: pa.ListType) -> pa.ListArray:
+def _symbols(column: pa.ChunkedArray, wanted: pa.ListType) -> pa.ChunkedArray:
     """Lists of plain strings as lists of symbols."""
-    values = column.values.cast(pa.string()).dictionary_encode()
-    return pa.ListArray.from_arrays(column.offsets, values, type=wanted, mask=column.is_null())
+    plain = column.cast(pa.list_(pa.string())).combine_chunks()
+    values = plain.values.dictionary_encode()
+    lists = pa.ListArray.from_arrays(plain.offsets, values, type=wanted, mask=plain.is_null())
+    return pa.chunked_array([lists])
 
 
 def _check(table: pa.Table) -> None:

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from legato import joined
 from legato.errors import RecordingError
 
 if TYPE_CHECKING:
@@ -248,8 +249,18 @@ class Recording:
         return (self.stream(row) for row in range(len(self)))
 
     def select(self, mask: npt.NDArray[np.bool_]) -> Recording:
-        """The streams where `mask` is true, with the same metadata."""
-        return Recording(self.table.filter(pa.array(mask)), self.meta)
+        """The streams where `mask` is true, with the same metadata but for the parts."""
+        meta = {name: value for name, value in self.meta.items() if name != joined.PARTS}
+        return Recording(self.table.filter(pa.array(mask)), meta)
+
+    def parts(self) -> list[Recording]:
+        """The recordings this one was joined from; itself where it was not."""
+        parts = joined.parts_of(self.meta, len(self))
+        starts = np.cumsum([0, *(part[joined.ROWS] for part in parts)])
+        return [
+            Recording(self.table.slice(start, part[joined.ROWS]).combine_chunks(), part)
+            for start, part in zip(starts.tolist(), parts, strict=False)
+        ]
 
     def _column(self, name: str) -> Any:
         column = self.table.column(name)
@@ -368,15 +379,14 @@ class RecordingWriter:
 
 
 def concatenate(recordings: Sequence[Recording]) -> Recording:
-    """One recording of all streams; the metadata of the first, with the parts' kept beside it."""
+    """One recording of all streams; each one's metadata is kept beside what they share."""
     if not recordings:
         raise RecordingError("there is no recording to concatenate")
     if len(recordings) == 1:
         return recordings[0]
-    tables = [r.table for r in recordings]
-    meta = dict(recordings[0].meta)
-    meta["parts"] = [r.meta for r in recordings]
-    return Recording(unified(pa.concat_tables(tables)), meta)
+    table = pa.concat_tables([recording.table for recording in recordings])
+    parts = [part for r in recordings for part in joined.parts_of(r.meta, len(r))]
+    return Recording(unified(table), joined.combined(parts))
 
 
 def unified(table: pa.Table) -> pa.Table:

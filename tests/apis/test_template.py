@@ -153,10 +153,7 @@ STEPS = st.lists(st.integers(-3, 5) | st.text("abc_-1", min_size=1, max_size=4),
 def test_a_path_finds_what_lies_at_its_end(steps: list[str | int], leaf: str) -> None:
     document: Any = leaf
     for step in reversed(steps):
-        if isinstance(step, int):
-            document = [document] * (abs(step) + 1)
-        else:
-            document = {step: document}
+        document = [document] * (abs(step) + 1) if isinstance(step, int) else {step: document}
     path = "".join(f"[{s}]" if isinstance(s, int) else f"['{s}']" for s in steps)
     assert compile_path(path) == tuple(steps)
     assert find(document, compile_path(path)) == leaf

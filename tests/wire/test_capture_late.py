@@ -22,7 +22,8 @@ from scripted import (
     serving,
 )
 
-from legato.recording import USER_CLOCK
+from legato.recording import USER_CLOCK, Stream
+from legato.wire.spool import READ_BYTES
 
 EVENTS = [chunked(content(text)) for text in "abcd"]
 
@@ -117,3 +118,55 @@ def test_the_close_of_a_connection_does_not_pass_for_the_arrival_of_its_last_chu
     arrived_ns = stream.arrival_ns[0] + (stream.sent_ns or 0)
     assert arrived_ns >= before_ns - 5_000
     assert arrived_ns - stream.early_ns[0] <= after_ns + 5_000
+
+
+def _read_late(folder: Path, writes: list[bytes]) -> tuple[Stream, list[tuple[int, int]]]:
+    """A stream of `writes`, 3 ms apart, of which nothing is read before all have come."""
+    start = threading.Event()
+    sends: list[tuple[int, int]] = []
+
+    def script(conversation: Conversation) -> None:
+        conversation.request()
+        conversation.send(STREAM_HEAD)
+        start.wait()
+        for data in writes:
+            conversation.send(data)
+            time.sleep(0.003)
+        sends.extend(conversation.sends[1:])
+        conversation.gone()
+
+    total = sum(map(len, writes))
+    with serving(script) as port:
+        client = Client(folder, http_url(port))
+        client.start()
+        client.run(reads=1)
+        start.set()
+        client.leave_unread(len(STREAM_HEAD) + total)
+        client.run(reads=1 + -(-total // READ_BYTES))
+        client.capture.stop("enough")
+        (stream,) = client.streams()
+    return stream, sends
+
+
+def _assert_intervals_hold(stream: Stream, sends: list[tuple[int, int]]) -> None:
+    arrived = np.asarray(stream.arrival_ns) + (stream.sent_ns or 0)
+    earliest = arrived - np.asarray(stream.early_ns)
+    for (before_ns, after_ns), latest, first in zip(sends, arrived, earliest, strict=True):
+        assert latest >= before_ns - 5_000
+        assert first <= after_ns + 5_000
+
+
+def test_a_backlog_larger_than_a_read_leaves_no_false_exact_arrival(tmp_path: Path) -> None:
+    writes = [chunked(content(f"{number} " + "x" * 6000)) for number in range(14)]
+    assert READ_BYTES < sum(map(len, writes)) < 2 * READ_BYTES
+    stream, sends = _read_late(tmp_path, writes)
+    assert len(set(stream.read_index)) == 2
+    _assert_intervals_hold(stream, sends)
+    assert (np.asarray(stream.early_ns)[:-1] > 0).all()
+
+
+def test_a_comment_after_an_event_does_not_lend_it_its_arrival(tmp_path: Path) -> None:
+    writes = [chunked(content("a")), chunked(b": still here\n\n")]
+    stream, sends = _read_late(tmp_path, writes)
+    assert stream.early_ns[0] > 0
+    _assert_intervals_hold(stream, sends[:1])

@@ -5,6 +5,7 @@ Pure arithmetic on measurements: it starts no run and knows nothing of what was 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +15,21 @@ import numpy as np
 from legato.compare.student import point_975
 from legato.metrics.gaps import Floats
 
-# Runs count by how near their pressure is to the edge: a straight line holds only there.
+# Runs count by how near they are to the edge, in pressure and in level: a straight line holds
+# only there. Where runs are noisier than NOISE, the window is as many times wider.
 NEAR_PRESSURE = 0.3
-# No two runs of a server are alike: below this nothing is believed of a figure's repeatability.
-LEAST_ERROR = 0.004
-# A run's own interval rests on some thirty time blocks.
-WITHIN_RUN_DF = 29
-# A run this many standard errors from the limit is on its side of it beyond doubt.
+NEAR_LOG_LEVEL = 0.2
+NEAR_STREAMS = 1.5
+NOISE = 0.05
+LEAST_ERROR = 0.002
+# No two runs of a server are alike: before repeats tell, they are taken to differ by 1 %, and
+# that guess counts as much as PRIOR_RUNS of them.
+PRIOR_BETWEEN = 0.01
+PRIOR_RUNS = 1.0
+# A run this many standard errors from the limit is on its side of it beyond doubt; beside a line,
+# whose repeats show how runs differ, it must also be this far.
 CLEAR_ERRORS = 3.0
+CLEAR_PRESSURE = 0.1
 _SMALLEST_WEIGHT = 0.01
 
 
@@ -42,11 +50,14 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The level at which pressure is 0, and its 95 % interval."""
+    """The level at which pressure is 0, and its 95 % interval. At `kept` the SLO held and at
+    `broken` it failed, both beyond doubt."""
 
     level: float
     low: float
     high: float
+    kept: float
+    broken: float
 
     @property
     def half_width(self) -> float:
@@ -57,43 +68,58 @@ def find_edge(runs: Sequence[Measurement]) -> Edge | None:
     """The edge; none until one run passed and one failed."""
     if all(run.passes for run in runs) or not any(run.passes for run in runs):
         return None
-    line = _line(runs)
-    low, high = _bracket(runs, 0.0 if line is None else NEAR_PRESSURE)
+    noise = max(float(np.median([run.error for run in runs])), LEAST_ERROR)
+    line = _line(runs, _crossing(runs), noise)
     if line is None:
-        return Edge(_between(low, high), low, high)
-    level = min(max(line.root, low), high)
+        kept, broken = _bracket(runs, noise, 0.0)
+        level = math.sqrt(max(kept, broken / 16) * broken)
+        return Edge(level, kept, broken, kept, broken)
+    kept, broken = _bracket(runs, math.hypot(noise, line.between), CLEAR_PRESSURE)
+    level = min(max(line.root, kept), broken)
     bottom, top = line.interval()
-    return Edge(level, min(max(low, bottom), level), max(min(high, top), level))
+    low, high = min(max(kept, bottom), level), max(min(broken, top), level)
+    return Edge(level, low, high, kept, broken)
 
 
-def _bracket(runs: Sequence[Measurement], far: float) -> tuple[float, float]:
-    """The highest level that clearly held and the lowest that clearly did not. Beside a line
-    only `far` runs count: near the edge repeats may differ by more than their own errors."""
-    clear = [run for run in runs if abs(run.pressure) > max(CLEAR_ERRORS * _error(run), far)]
+def _crossing(runs: Sequence[Measurement]) -> float:
+    """A first guess: half way, on a log scale, between the levels around the split into passed
+    below and failed above that contradicts the fewest runs."""
+    levels = sorted({run.level for run in runs})
+    splits = [levels[0] / 2, *(math.sqrt(a * b) for a, b in itertools.pairwise(levels))]
+
+    def contradictions(split: float) -> float:
+        wrong = (run for run in runs if run.passes != (run.level < split))
+        return sum(min(abs(run.pressure), NEAR_PRESSURE) for run in wrong)
+
+    return min([*splits, levels[-1] * 2], key=contradictions)
+
+
+def _bracket(
+    runs: Sequence[Measurement], noise: float, least_pressure: float
+) -> tuple[float, float]:
+    """The highest level that clearly held and the lowest that clearly did not."""
+
+    def is_clear(run: Measurement) -> bool:
+        return abs(run.pressure) > max(CLEAR_ERRORS * max(run.error, noise), least_pressure)
+
+    clear = [run for run in runs if is_clear(run)]
     failed = [run.level for run in clear if not run.passes]
-    high = min(failed, default=max(run.level for run in runs) * 2)
-    low = max((run.level for run in clear if run.passes and run.level < high), default=0.0)
-    return low, high
-
-
-def _error(run: Measurement) -> float:
-    return max(run.error, LEAST_ERROR)
-
-
-def _between(low: float, high: float) -> float:
-    """Half way on a log scale: pressure far from 0 says which side, not how far."""
-    return math.sqrt(max(low, high / 16) * high)
+    broken = min(failed, default=max(run.level for run in runs) * 2)
+    kept = max((run.level for run in clear if run.passes and run.level < broken), default=0.0)
+    return kept, broken
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """figure ÷ limit − 1 = height + slope · (level − centre), with the covariance of the two."""
+    """figure ÷ limit − 1 = height + slope · (level − centre), with the covariance of the two.
+    `between` is how much repeats differ beyond their own errors (a standard deviation)."""
 
     centre: float
     height: float
     slope: float
     covariance: Floats
     t: float
+    between: float
 
     @property
     def root(self) -> float:
@@ -111,66 +137,44 @@ class _Line:
         return self.centre + (-b - root) / a, self.centre + (-b + root) / a
 
 
-def _line(runs: Sequence[Measurement]) -> _Line | None:
+def _line(runs: Sequence[Measurement], guess: float, noise: float) -> _Line | None:
     """Weighted least squares near the edge; none without two levels there or without a rise."""
-    near = [run for run in runs if _nearness(run) >= _SMALLEST_WEIGHT]
+    weighed = [(run, _nearness(run, guess, max(1.0, noise / NOISE))) for run in runs]
+    weighed = [(run, weight) for run, weight in weighed if weight >= _SMALLEST_WEIGHT]
+    near = [run for run, _ in weighed]
     if len({run.level for run in near}) < 2:
         return None
     level = np.asarray([run.level for run in near])
     ratio = np.exp([run.pressure for run in near])
-    nearness = np.asarray([_nearness(run) for run in near])
+    nearness = np.asarray([weight for _, weight in weighed])
     # One variance for all: a run that missed a rare stall looks both fast and certain, and would
     # by a weight of its own outvote those that met it.
-    squares = (np.asarray([_error(run) for run in near]) * ratio) ** 2
-    within = np.full(len(near), np.average(squares, weights=nearness))
-    between = _between_run_variance(level, ratio, nearness, within)
-    variance = within + between
-    centre = float((level * nearness / variance).sum() / (nearness / variance).sum())
+    squares = np.asarray([max(run.error, LEAST_ERROR) for run in near]) ** 2
+    within = float(np.average(squares, weights=nearness))
+    centre = float(np.average(level, weights=nearness))
     design = np.column_stack([np.ones(len(near)), level - centre])
-    weight = nearness / variance
-    inverse = np.linalg.pinv(design.T @ (design * weight[:, None]))
-    height, slope = inverse @ (design.T @ (weight * (ratio - 1)))
+    inverse = np.linalg.pinv(design.T @ (design * nearness[:, None]))
+    height, slope = inverse @ (design.T @ (nearness * (ratio - 1)))
     if slope <= 0:
         return None
-    spread = design.T @ (design * (weight**2 * variance)[:, None])
-    covariance = inverse @ spread @ inverse
-    df = _degrees(float(np.average(within, weights=weight)), between, float(nearness.sum()) - 2)
-    return _Line(centre, float(height), float(slope), covariance, point_975(df))
+    residual = ratio - 1 - design @ np.asarray([height, slope])
+    freedom = max(0.0, float(nearness.sum()) - 2)
+    beyond = max(0.0, float((nearness * residual**2).sum()) - freedom * within)
+    between = (PRIOR_RUNS * PRIOR_BETWEEN**2 + beyond) / (PRIOR_RUNS + freedom)
+    squared = inverse @ (design.T @ (design * (nearness**2)[:, None])) @ inverse
+    return _Line(
+        centre=centre,
+        height=float(height),
+        slope=float(slope),
+        covariance=squared * (within + between),
+        # Even where repeats agree, that is known from few of them only.
+        t=point_975(freedom + 2 * PRIOR_RUNS),
+        between=math.sqrt(between),
+    )
 
 
-def _nearness(run: Measurement) -> float:
-    return math.exp(-0.5 * (run.pressure / NEAR_PRESSURE) ** 2)
-
-
-def _between_run_variance(level: Floats, ratio: Floats, nearness: Floats, within: Floats) -> float:
-    """What repeats differ by beyond their own intervals: the least variance that makes the
-    residuals no larger than expected (Paule and Mandel)."""
-    freedom = float(nearness.sum()) - 2
-    if freedom <= 0:
-        return 0.0
-
-    def excess(between: float) -> float:
-        variance = within + between
-        weight = nearness / variance
-        centre = (level * weight).sum() / weight.sum()
-        design = np.column_stack([np.ones(len(level)), level - centre])
-        inverse = np.linalg.pinv(design.T @ (design * weight[:, None]))
-        residual = ratio - 1 - design @ (inverse @ (design.T @ (weight * (ratio - 1))))
-        return float((weight * residual**2).sum()) - freedom
-
-    if excess(0.0) <= 0:
-        return 0.0
-    low, high = 0.0, float(np.ptp(ratio)) ** 2 + float(within.max())
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return high
-
-
-def _degrees(within: float, between: float, runs_freedom: float) -> float:
-    """Degrees of freedom of the summed variance (Satterthwaite)."""
-    known = within**2 / (WITHIN_RUN_DF * max(1.0, runs_freedom + 2))
-    repeated = between**2 / max(1.0, runs_freedom)
-    summed = (within + between) ** 2 / max(known + repeated, 1e-300)
-    # That repeats agree so far is itself known from few of them.
-    return max(1.0, min(summed, runs_freedom + 2))
+def _nearness(run: Measurement, guess: float, wider: float) -> float:
+    in_pressure = run.pressure / NEAR_PRESSURE
+    reach = max(NEAR_LOG_LEVEL, NEAR_STREAMS / guess)
+    in_level = math.log(run.level / guess) / reach
+    return math.exp(-0.5 * (in_pressure**2 + in_level**2) / wider**2)

@@ -17,6 +17,8 @@ from legato.capacity.edge import Edge, Measurement, find_edge
 # `none`: even the lowest level fails.
 Ending = Literal["settled", "budget", "most", "client", "none", "stopped"]
 
+PROOFS = 2  # once may be chance: a verdict that ends the search is asked for again
+CLIENT_STEP = 1.2  # a lower bound that could not grow by this much is good enough
 GROWTH = 4.0  # a level is at most so many times the highest one that held
 SETTLED_SHARE = 0.05
 NEAR_SHARE = 0.1  # runs this near to the edge count as runs at it
@@ -73,41 +75,31 @@ def search(measure: Callable[[float], Measurement | None], scope: Scope) -> Answ
 
 def next_level(runs: Sequence[Measurement], scope: Scope) -> float | None:
     """The level to run next; none when there is nothing more to learn."""
-    if not runs:
-        return scope.snap(scope.least)
-    ceiling = _ceiling(runs)
+    least = scope.snap(scope.least)
     held = [run for run in runs if run.held]
     if not held:
-        return scope.snap(scope.least) if len(runs) < 2 else None
+        return least if len(runs) < PROOFS else None
     edge = find_edge(held)
+    if edge is None and held[0].passes:
+        return _upwards(runs, scope)
     if edge is None:
-        return _beyond(held, runs, scope, ceiling)
-    if _is_settled(held, edge, scope):
-        return None
-    return _around(held, edge, scope)
+        return least if len(held) < PROOFS else None
+    return None if _is_settled(held, edge, scope) else _around(held, edge, scope)
 
 
-def _ceiling(runs: Sequence[Measurement]) -> float:
-    """The lowest level that the client twice could not hold; once may be chance."""
-    lost = [run.level for run in runs if not run.held]
-    return min((level for level in lost if lost.count(level) > 1), default=math.inf)
-
-
-def _beyond(
-    held: Sequence[Measurement], runs: Sequence[Measurement], scope: Scope, ceiling: float
-) -> float | None:
-    """All passed: go up. All failed: the lowest level decides."""
+def _upwards(runs: Sequence[Measurement], scope: Scope) -> float | None:
+    """Every level that was held passes: go higher, up to where the client gives way."""
+    held = [run for run in runs if run.held]
     highest = max(run.level for run in held)
-    if not held[0].passes:
-        at_least = [run for run in held if run.level == scope.snap(scope.least)]
-        return scope.snap(scope.least) if len(at_least) < 2 else None
-    lost = [run.level for run in runs if not run.held]
-    if ceiling < math.inf:
-        return None
-    if lost:
-        return lost[-1]
-    level = scope.snap(_forecast(held, highest))
-    return None if level <= highest else level
+    lost = [run.level for run in runs if not run.held and run.level > highest]
+    if not lost:
+        level = scope.snap(_forecast(held, highest))
+        return level if level > highest else None
+    lowest = min(lost)
+    if lost.count(lowest) < PROOFS:
+        return lowest
+    level = scope.snap(math.sqrt(highest * lowest))
+    return level if level > highest * CLIENT_STEP and level < lowest else None
 
 
 def _forecast(held: Sequence[Measurement], highest: float) -> float:
@@ -126,22 +118,24 @@ def _forecast(held: Sequence[Measurement], highest: float) -> float:
 
 
 def _near(held: Sequence[Measurement], edge: Edge, scope: Scope) -> list[Measurement]:
-    reach = max(NEAR_SHARE * edge.level, 1.0 if scope.whole else 0.0)
+    reach = max(NEAR_SHARE * edge.level, 1.5 if scope.whole else 0.0)
     return [run for run in held if abs(run.level - edge.level) <= reach]
 
 
 def _is_settled(held: Sequence[Measurement], edge: Edge, scope: Scope) -> bool:
-    if edge.high < scope.least:
+    if edge.high < scope.least or (scope.whole and edge.broken - edge.kept <= 1):
         return True
     return scope.settled(edge) and len(_near(held, edge, scope)) >= NEAR_RUNS
 
 
 def _around(held: Sequence[Measurement], edge: Edge, scope: Scope) -> float:
-    near = _near(held, edge, scope)
-    offset = OFFSETS[len(near) % len(OFFSETS)]
-    if scope.whole and offset:
-        offset = math.copysign(max(abs(offset), 1.0 / edge.level), offset)
-    return scope.snap(edge.level * (1 + offset))
+    """Near the edge, but not where the outcome is known already."""
+    offset = OFFSETS[len(held) % len(OFFSETS)] if _near(held, edge, scope) else 0.0
+    if not scope.whole:
+        return scope.snap(edge.level * (1 + offset))
+    level = scope.snap(edge.level + math.copysign(max(1.0, abs(offset * edge.level)), offset))
+    level = scope.snap(edge.level) if offset == 0 else level
+    return scope.snap(min(max(level, math.floor(edge.kept) + 1), math.ceil(edge.broken) - 1))
 
 
 def _answer(runs: Sequence[Measurement], scope: Scope, *, stopped: bool) -> Answer:
@@ -150,7 +144,7 @@ def _answer(runs: Sequence[Measurement], scope: Scope, *, stopped: bool) -> Answ
     edge = find_edge(held)
     if edge is not None:
         ending: Ending = "settled" if _is_settled(held, edge, scope) else "budget"
-        low, level, high = (_floor(at, scope) for at in (edge.low, edge.level, edge.high))
+        low, level, high = _levels(edge, scope)
         if level < scope.least:
             ending = "none"
         return Answer(level, low, high, "stopped" if stopped else ending, tuple(runs))
@@ -164,5 +158,13 @@ def _answer(runs: Sequence[Measurement], scope: Scope, *, stopped: bool) -> Answ
     return Answer(highest, highest, math.inf, "stopped" if stopped else ending, tuple(runs))
 
 
-def _floor(level: float, scope: Scope) -> float:
-    return float(math.floor(level)) if scope.whole and math.isfinite(level) else level
+def _levels(edge: Edge, scope: Scope) -> tuple[float, float, float]:
+    """Low, level and high of the answer: the highest whole level below each, where levels are
+    whole. At `broken` the SLO fails, so the highest level that keeps it is below."""
+    if not scope.whole:
+        return edge.low, edge.level, edge.high
+    most = math.ceil(edge.broken) - 1
+    low, level, high = (
+        float(max(0, min(math.floor(at + 1e-6), most))) for at in (edge.low, edge.level, edge.high)
+    )
+    return low, level, high

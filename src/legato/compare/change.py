@@ -98,8 +98,9 @@ def _from_streams(
         return Span(centre), None
     down = math.hypot(reach_b[0], reach_a[1])
     up = math.hypot(reach_b[1], reach_a[0])
-    towards_zero = down if centre > 0 else up
-    return Span(centre, centre - down, centre + up), _p_of(centre, towards_zero)
+    reach = (reach_b[0], reach_a[1]) if centre > 0 else (reach_b[1], reach_a[0])
+    p = _p_of(centre, math.hypot(*reach), _combined_df(*reach, b[0].df, a[0].df))
+    return Span(centre, centre - down, centre + up), p
 
 
 def _reach(estimate: Estimate, scale: _Scale) -> tuple[float, float] | None:
@@ -113,12 +114,22 @@ def _reach(estimate: Estimate, scale: _Scale) -> tuple[float, float] | None:
     return value - scale(low), scale(high) - value
 
 
-def _p_of(centre: float, half_width: float) -> float | None:
+def _combined_df(one: float, two: float, df_one: float, df_two: float) -> float:
+    """Of a sum of two errors of these sizes (Welch, Satterthwaite)."""
+    largest = max(one, two)
+    if not 0 < largest < math.inf:
+        return min(df_one, df_two)
+    one, two = (one / largest) ** 2, (two / largest) ** 2
+    spent = one**2 / df_one + two**2 / df_two
+    return (one + two) ** 2 / spent if spent else math.inf
+
+
+def _p_of(centre: float, half_width: float, df: float) -> float | None:
     """The p value at which an interval of this half-width at 95 % would just reach zero; none
     where nothing varied and nothing changed, which is no test at all."""
     if half_width == 0:
         return 0.0 if centre else None
-    return two_sided_p(point_975(math.inf) * centre / half_width)
+    return two_sided_p(point_975(df) * centre / half_width, df)
 
 
 def _from_runs(

@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from legato.compare.change import Change, changed, corrected
-from legato.compare.estimate import Estimate, Figure, clustered_half_width, estimates
+from legato.compare.estimate import (
+    Estimate,
+    Figure,
+    clustered_half_width,
+    estimates,
+    sent_windows_ns,
+)
 from legato.compare.ranks import Effect, RankTest, effect, mann_whitney
 from legato.metrics.gaps import Floats
 from legato.metrics.streams import own_figure
@@ -178,9 +184,10 @@ def _own_values(side: Side, figure: Figure) -> _OwnValues:
     for run in side.runs:
         own = own_figure(run, figure.metric, figure.statistic)
         assert own is not None
-        chosen = np.flatnonzero(own.known & measure(run).streams)
+        measured = measure(run)
+        chosen = np.flatnonzero(own.known & measured.streams)
         values.append(own.value[chosen])
         streams.append(chosen + before)
-        sents.append(run.ints("sent_ns")[chosen])
+        sents.append(sent_windows_ns(run, measured, figure.metric)[chosen])
         before += len(run)
     return _OwnValues(np.concatenate(values), np.concatenate(streams), np.concatenate(sents))

@@ -52,11 +52,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value and, where the run tells one, its 95 % interval."""
+    """A value and, where the run tells one, its 95 % interval and on how much that rests."""
 
     value: float
     low: float | None = None
     high: float | None = None
+    df: float = math.inf  # independent looks at the run, less one
 
 
 def estimates(recording: Recording, figures: Iterable[Figure]) -> dict[Figure, Estimate]:
@@ -119,8 +120,17 @@ def clustered_half_width(part: Floats, whole: Floats, stream: Ints, at_ns: Ints)
     return intervals._half_width(parts.reshape(shape), wholes.reshape(shape))
 
 
+def degrees_of_freedom(stream: Ints, at_ns: Ints) -> float:
+    """Of an interval over streams and time blocks: the fewer of the two, less one."""
+    clusters = intervals._stream_group(stream), intervals._time_block(at_ns)
+    return float(min(np.count_nonzero(np.bincount(of)) for of in clusters) - 1)
+
+
 def _distribution(of: Samples, asked: list[Figure]) -> dict[Figure, Estimate]:
-    found = {}
+    found: dict[Figure, Estimate] = {}
+    if not of.n:
+        return found
+    df = degrees_of_freedom(of.stream, of.at_ns)
     quantiles = [figure for figure in asked if (figure.statistic or "p50") in QUANTILES]
     shares = [QUANTILES[figure.statistic or "p50"] for figure in quantiles]
     kept = [samples.supported(of, p) for p in shares]
@@ -131,14 +141,14 @@ def _distribution(of: Samples, asked: list[Figure]) -> dict[Figure, Estimate]:
         value_ns = samples.quantile(of, p)
         assert value_ns is not None
         low_ns, high_ns = (interval.low_ns, interval.high_ns) if interval else (None, None)
-        found[figure] = Estimate(value_ns / NS_PER_MS, _ms(low_ns), _ms(high_ns))
+        found[figure] = Estimate(value_ns / NS_PER_MS, _ms(low_ns), _ms(high_ns), df)
     for figure in asked:
-        if figure not in found and of.n and figure.statistic in ("mean", "std", "max"):
-            found[figure] = _moment(of, figure.statistic)
+        if figure.statistic in ("mean", "std", "max"):
+            found[figure] = _moment(of, figure.statistic, df)
     return found
 
 
-def _moment(of: Samples, statistic: str) -> Estimate:
+def _moment(of: Samples, statistic: str, df: float) -> Estimate:
     """Mean, standard deviation or maximum, with an interval that cannot reach below zero."""
     value_ms, weight = of.value_ns / NS_PER_MS, of.weight.astype(np.float64)
     if statistic == "max":
@@ -146,20 +156,20 @@ def _moment(of: Samples, statistic: str) -> Estimate:
     mean = float((value_ms * weight).sum() / of.n)
     if statistic == "mean":
         reach = clustered_half_width(value_ms * weight, weight, of.stream, of.at_ns)
-        return _around(mean, reach, mean)
+        return _around(mean, reach, mean, df)
     squares = (value_ms - mean) ** 2 * weight
     variance = float(squares.sum() / of.n)
     reach = clustered_half_width(squares, weight, of.stream, of.at_ns)
     # d log σ = d variance ÷ (2 variance)
-    return _around(math.sqrt(variance), reach, 2 * variance)
+    return _around(math.sqrt(variance), reach, 2 * variance, df)
 
 
-def _around(value: float, reach: float | None, scale: float) -> Estimate:
+def _around(value: float, reach: float | None, scale: float, df: float) -> Estimate:
     """An interval laid out on the logarithm of a positive value."""
     if reach is None or value <= 0:
         return Estimate(value)
     factor = math.exp(min(reach / scale, 50.0))
-    return Estimate(value, value / factor, value * factor)
+    return Estimate(value, value / factor, value * factor, df)
 
 
 def _share(recording: Recording, measured: Measured, figure: Figure) -> dict[Figure, Estimate]:
@@ -175,7 +185,8 @@ def _share(recording: Recording, measured: Measured, figure: Figure) -> dict[Fig
     reach = clustered_half_width(part, whole, stream, at_ns)
     if reach is None:
         return {figure: Estimate(value)}
-    return {figure: Estimate(value, max(0.0, value - reach), min(1.0, value + reach))}
+    df = degrees_of_freedom(stream, at_ns)
+    return {figure: Estimate(value, max(0.0, value - reach), min(1.0, value + reach), df)}
 
 
 def _system_rate(

@@ -26,6 +26,7 @@ class Reads:
     tokens: Ints
     chunk_position: Ints  # sum over its chunks of the tokens of the answer before each
     alone: Mask  # one segment: what it holds was sent together, none of it waited for the client
+    last: Mask  # of its stream
     flushed: Mask  # the last of a stream whose chunks come in bursts: sent because the answer ended
     of_gap: Ints  # per gap its read; −1 for the chunks that came with the first token
     opens_read: Mask  # per gap: its chunk is the first of its read
@@ -62,6 +63,7 @@ def reads(chunks: TokenChunks, gaps: Gaps) -> Reads:
         tokens=tokens[counted],
         chunk_position=position[counted],
         alone=chunks.segments[last[counted]] <= 1,
+        last=ends_stream[counted],
         flushed=(ends_stream & bursts[chunks.stream[first]])[counted],
         of_gap=number[group[gaps.chunk]],
         opens_read=new[gaps.chunk],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -158,3 +158,19 @@ def _p50_p99(values: Ints | npt.NDArray[np.float64], unit: int) -> Mapping[str, 
         return None
     p50, p99 = np.quantile(values, [0.5, 0.99]) / unit
     return {"p50": float(p50), "p99": float(p99)}
+
+
+def of_parts(found: dict[str, Any], each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """`instrument` of several recordings together: errors and shares of all their chunks, the
+    worst verdict of any of them, and every reason with the number of its recording."""
+    order = ("valid", "degraded", "invalid")
+    return found | {
+        "concurrency_reached": None,
+        "schedule_slip_ms": None,
+        "verdict": max((part["verdict"] for part in each), key=order.index),
+        "reasons": [
+            f"recording {number}: {reason}"
+            for number, part in enumerate(each, 1)
+            for reason in part["reasons"]
+        ],
+    }

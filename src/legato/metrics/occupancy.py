@@ -5,7 +5,9 @@ Every slot counts here, warm-up included: a stream occupies the server whatever 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -135,3 +137,27 @@ def _overall_rate(recording: Recording, chunks: TokenChunks) -> float | None:
     start_ns = int(recording.ints("sent_ns")[np.unique(chunks.stream)].min())
     span_ns = int(chunks.at_ns.max()) - start_ns
     return float(chunks.tokens.sum()) * NS_PER_S / span_ns if span_ns > 0 else None
+
+
+def throughput_of_parts(
+    parts: Sequence[Recording], each: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """`system` and `overall` of several recordings: of runs that overlap, as a fleet's do, the
+    rates add; of runs one after the other they average, weighted by their time."""
+    spans = []
+    for part in parts:
+        sent = part.ints("sent_ns")
+        sent = sent[sent >= 0]
+        if len(sent):
+            spans.append((int(sent.min()), int(part.ints("ended_ns").max())))
+    spans.sort()
+    together = any(later[0] < earlier[1] for earlier, later in pairwise(spans))
+    known = [tps for tps in each if tps["system"] is not None and tps["system_window"]]
+    window = sum(tps["system_window"] for tps in known)
+    if len(known) < len(each):
+        system = None
+    elif together:
+        system = sum(tps["system"] for tps in known)
+    else:
+        system = sum(tps["system"] * tps["system_window"] for tps in known) / window
+    return {"system": system, "system_window": window or None}

@@ -12,6 +12,9 @@ from legato.recording import Ints
 
 STALL_FLOOR_NS = 100_000_000
 STALL_MEDIANS = 5
+# A moment is shared when at least this share of the streams that were decoding stalled in it.
+SHARED_STALL = 0.8
+SLOW_MEDIANS = 2  # a slow gap is over this many times the median gap
 
 FIRST_TOKEN_DEADLINE_NS = 1_000_000_000
 TOKEN_DEADLINE_NS = 100_000_000
@@ -20,6 +23,8 @@ TOKEN_DEADLINE_NS = 100_000_000
 def smoothness(chunks: TokenChunks, gaps: Gaps) -> dict[str, Any]:
     """The summary's `smoothness`; null where there is no gap to judge."""
     stalls = stalled(gaps)
+    moments, shared = stall_moments(gaps, stalls)
+    slow_share, slow_gap_ms = _slow(gaps)
     total_ns = int(gaps.gap_ns.sum())
     streams = int(np.count_nonzero(chunks.opens))
     known = len(gaps) > 0
@@ -27,6 +32,10 @@ def smoothness(chunks: TokenChunks, gaps: Gaps) -> dict[str, Any]:
         "stall_count": int(np.count_nonzero(stalls)),
         "stall_ratio": int(gaps.gap_ns[stalls].sum()) / total_ns if total_ns > 0 else None,
         "streams_with_stalls": len(np.unique(gaps.stream[stalls])),
+        "stall_moments": moments,
+        "shared_stall_share": shared,
+        "slow_share": slow_share,
+        "slow_gap_ms": slow_gap_ms,
         "fluidity_index": fluidity_index(chunks),
         "burst_share": burst_share(chunks, gaps) if known else None,
         "cv": _mean_cv(gaps) if known else None,
@@ -44,9 +53,51 @@ def stalled(gaps: Gaps) -> Mask:
     return stalls
 
 
+def stall_moments(gaps: Gaps, stalls: Mask) -> tuple[int, float | None]:
+    """(fewest instants that lie inside every stall, share of stalls in shared ones).
+
+    A server that pauses stalls all its streams at one moment; requests that stall each by
+    itself need a moment each. With one stream decoding the two cannot be told apart.
+    """
+    if not stalls.any():
+        return 0, None
+    began_ns, ended_ns = np.sort(gaps.at_ns - gaps.gap_ns), np.sort(gaps.at_ns)
+    moments = shared = 0
+    for instant_ns, held in _instants(gaps.at_ns[stalls], gaps.gap_ns[stalls]):
+        # Gaps that had begun and not ended: one for each stream between two of its tokens.
+        decoding = int(np.searchsorted(began_ns, instant_ns, side="left")) - int(
+            np.searchsorted(ended_ns, instant_ns, side="left")
+        )
+        moments += 1
+        shared += held if held > 1 and held >= SHARED_STALL * decoding else 0
+    return moments, shared / int(np.count_nonzero(stalls))
+
+
+def _instants(ended_ns: Ints, gap_ns: Ints) -> list[tuple[int, int]]:
+    """(instant, stalls that it lies in): each time the end of the first stall not yet covered."""
+    order = np.argsort(ended_ns, kind="stable")
+    ended_ns, began_ns = ended_ns[order], (ended_ns - gap_ns)[order]
+    found: list[tuple[int, int]] = []
+    for began, ended in zip(began_ns.tolist(), ended_ns.tolist(), strict=True):
+        if found and began < found[-1][0]:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        else:
+            found.append((ended, 1))
+    return found
+
+
+def _slow(gaps: Gaps) -> tuple[float | None, float | None]:
+    """(share of chunk gaps over twice the median gap, the median of those in ms)."""
+    if not len(gaps):
+        return None, None
+    slow = gaps.gap_ns > SLOW_MEDIANS * np.median(gaps.gap_ns)
+    share = float(np.count_nonzero(slow) / len(gaps))
+    return share, float(np.median(gaps.gap_ns[slow])) / NS_PER_MS if share else None
+
+
 def burst_share(chunks: TokenChunks, gaps: Gaps) -> float:
-    """Share of token gaps that took no time because the server or the network sent the tokens
-    together: inside one event, or in one segment with the previous chunk."""
+    """Share of token gaps inside a group that the server or the network sent together: the
+    tokens of one event, or of one segment."""
     inside_event = int((gaps.tokens - 1).sum())
     here, before = gaps.chunk, gaps.chunk - 1
     one_segment = (chunks.read_index[here] == chunks.read_index[before]) & (

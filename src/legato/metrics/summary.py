@@ -15,7 +15,8 @@ from legato.metrics import breakdown, cold, gaps, occupancy, samples, tally
 from legato.metrics.dialects import all_dialects
 from legato.metrics.distribution import describe
 from legato.metrics.gaps import Floats, Gaps, Mask, StreamTimes, TokenChunks
-from legato.metrics.instrument import instrument
+from legato.metrics.instrument import instrument, of_parts
+from legato.metrics.occupancy import Occupancy
 from legato.metrics.samples import Samples
 from legato.metrics.smoothness import smoothness
 from legato.recording import Ints, Recording
@@ -54,21 +55,58 @@ def summarise(recording: Recording, *, slo: None = None) -> dict[str, Any]:
         **_stream_distributions(recording, measured, ttft),
         **_breakdowns(recording, measured, itl, occupied),
         "cold": cold.cold(recording, measured.times),
-        "tps": occupancy.throughput(recording, occupied, measured.chunks, measured.times),
         "goodput": slo,
         "smoothness": smoothness(measured.chunks, measured.gaps),
         "dialects": all_dialects(recording),
-        "instrument": instrument(
-            recording,
-            measured.streams,
-            measured.chunks,
-            measured.gaps,
-            occupied,
+        **_of_run(Run(recording, measured, occupied)),
+        "histogram_ms": breakdown.histogram_ms(itl),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A recording as the figures that depend on its load and its clock see it."""
+
+    recording: Recording
+    measured: Measured
+    occupied: Occupancy
+
+    @classmethod
+    def of(cls, recording: Recording) -> Run:
+        return cls(recording, measure(recording), occupancy.occupancy(recording))
+
+    def instrument(self) -> dict[str, Any]:
+        itl = samples.spread_evenly(self.measured.gaps)
+        times = self.measured.times
+        ttft = _of_streams(self.recording, times.stream, times.ttft_ns)
+        return instrument(
+            self.recording,
+            self.measured.streams,
+            self.measured.chunks,
+            self.measured.gaps,
+            self.occupied,
             itl_p50_ns=samples.quantile(itl, 0.5),
             itl_mean_ns=samples.mean(itl),
             ttft_p50_ns=samples.quantile(ttft, 0.5),
-        ),
-        "histogram_ms": breakdown.histogram_ms(itl),
+        )
+
+    def throughput(self) -> dict[str, Any]:
+        return occupancy.throughput(
+            self.recording, self.occupied, self.measured.chunks, self.measured.times
+        )
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    """What depends on the load; of several recordings each is judged by its own."""
+    found = {"tps": run.throughput(), "instrument": run.instrument()}
+    parts = run.recording.parts()
+    if len(parts) == 1:
+        return found
+    runs = [Run.of(part) for part in parts]
+    return {
+        "tps": found["tps"]
+        | occupancy.throughput_of_parts(parts, [part.throughput() for part in runs]),
+        "instrument": of_parts(found["instrument"], [part.instrument() for part in runs]),
     }
 
 

@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from legato.metrics.gaps import Mask, TokenChunks
-from legato.recording import STATUSES, Recording
+from legato.recording import DONE, STATUSES, Recording
 
 NS_PER_S = 1_000_000_000
+
+# What the client writes on streams that it left itself: stopped by the user, or killed.
+LEFT_OPEN = ("stopped before the end", "the worker that read this stream died")
+ENDED_BY_DONE = ("chat", "completions")  # the APIs whose streams end with `[DONE]`
 
 
 def run(recording: Recording) -> dict[str, Any]:
@@ -37,7 +41,11 @@ def run(recording: Recording) -> dict[str, Any]:
 
 
 def streams(recording: Recording, measured: Mask) -> dict[str, int]:
-    """How the measured streams ended; the parts add up to `total`."""
+    """How the measured streams ended; `ok` to `not_streaming` add up to `total`.
+
+    `left_open` are those of the aborted that the client left; `without_done` those of the ok that
+    lack the `[DONE]` their API ends with.
+    """
     status = recording.strings("status")[measured]
     n = {name: int(np.count_nonzero(status == name)) for name in STATUSES}
     return {
@@ -46,15 +54,31 @@ def streams(recording: Recording, measured: Mask) -> dict[str, int]:
         "failed": n["http_error"] + n["timeout"] + n["protocol_error"],
         "aborted": n["aborted"],
         "not_streaming": n["not_streaming"],
+        "left_open": int(np.count_nonzero(measured & _left_open(recording))),
+        "without_done": int(np.count_nonzero(measured & _without_done(recording))),
     }
 
 
+def _left_open(recording: Recording) -> Mask:
+    ours = np.isin(recording.strings("error").astype(str), LEFT_OPEN)
+    return np.asarray(ours & (recording.strings("status") == "aborted"), dtype=bool)
+
+
+def _without_done(recording: Recording) -> Mask:
+    ended = np.zeros(len(recording), dtype=bool)
+    ended[recording.stream_of_chunk[recording.kind == DONE]] = True
+    expected = np.isin(recording.strings("api").astype(str), ENDED_BY_DONE)
+    return np.asarray(expected & (recording.strings("status") == "ok") & ~ended, dtype=bool)
+
+
 def failures(recording: Recording, measured: Mask) -> list[dict[str, Any]]:
-    """Each kind of failure with its count and its first message."""
+    """Each kind of failure with its count and its first message; a stream that the client left
+    open did not fail."""
     status, error = recording.strings("status"), recording.strings("error")
     http_status = recording.ints("http_status", 0)
     kinds: dict[tuple[str, int | None], dict[str, Any]] = {}
-    for row in np.flatnonzero(measured & (status != "ok")):
+    failed = measured & (status != "ok") & ~_left_open(recording)
+    for row in np.flatnonzero(failed):
         http = int(http_status[row]) if status[row] == "http_error" else None
         kind = kinds.setdefault(
             (status[row], http),
@@ -89,6 +113,8 @@ def tokens_per_chunk(chunks: TokenChunks) -> dict[str, float | None]:
 
 def _duration_s(recording: Recording) -> float | None:
     load = recording.meta.get("load") or {}
+    if load.get("busy_ns") is not None:
+        return float(load["busy_ns"] / NS_PER_S)
     if load.get("started_ns") is not None and load.get("ended_ns") is not None:
         return float((load["ended_ns"] - load["started_ns"]) / NS_PER_S)
     sent = recording.ints("sent_ns")

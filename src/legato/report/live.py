@@ -85,7 +85,7 @@ def drawing(snapshot: Snapshot, console: Console) -> Text:
     """The two lines, cut at the console's edge."""
     from rich.text import Text
 
-    from legato.report.page import legible
+    from legato.legible import legible
 
     lines = [_progress_line(snapshot), _figures_line(snapshot)]
     shown = Text("\n", no_wrap=True, overflow="crop").join(

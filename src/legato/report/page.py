@@ -16,26 +16,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from legato.legible import legible
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-_SPELLED = str.maketrans(
-    {"–": "-", "≈": "~", "±": "+-", "µ": "u", "·": "|", "×": "x", "•": "*", "█": "#", "░": "."}
-)
-_CONTROL = re.compile(
-    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 _FIGURE = re.compile(r"(\d) (ms|µs|s|%)(?!\w)")
-
-
-def legible(text: str, encoding: str) -> str:
-    """`text` as a console of this encoding can show it."""
-    text = _CONTROL.sub("?", text)
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return text.translate(_SPELLED).encode(encoding, "replace").decode(encoding)
-    return text
 
 
 def wrapped(text: str, columns: int) -> str:

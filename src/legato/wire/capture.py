@@ -222,9 +222,7 @@ class Capture:
             connection.segments = received_segments
         else:
             segments = 0  # more has come meanwhile: the next settled read carries the sum
-        spool.commit_read(
-            connection.stream, length, segments, stamp_ns, after_ns, floor_ns, flags
-        )
+        spool.commit_read(connection.stream, length, segments, stamp_ns, after_ns, floor_ns, flags)
         connection.last_read_ns = after_ns
         if stamp_ns:
             self.lags.counts[bin_of(after_ns + self._offset_ns - stamp_ns)] += 1

@@ -98,7 +98,7 @@ class JsonLines:
 
     def feed(self, data: bytes) -> list[bytes]:
         head, line_end, rest = data.rpartition(b"\n")
-        self.ended = bool(line_end) and not rest and bool(head.rpartition(b"\n")[2].strip())
+        self.ended = False
         if not line_end:
             self._hold(data)
             return []
@@ -106,6 +106,7 @@ class JsonLines:
             head = b"".join(self._pieces) + head
             self._pieces.clear()
             self._size = 0
+        self.ended = not rest and bool(head[head.rfind(b"\n") + 1 :].strip())
         self._hold(rest)
         return _lines(head)
 

@@ -118,7 +118,8 @@ const rollPaint = (() => {
         if (!counts[x]) continue;
         const colour = mixed(open, ink, Math.min(1, 0.15 + (0.85 * counts[x]) / usual));
         counts[x] = 0;
-        for (let y = y0; y < y1; y += 1) pixels.fill(colour, y * wide + x, y * wide + Math.min(wide, x + thick));
+        const end = Math.min(wide, x + thick);
+        for (let y = y0; y < y1; y += 1) pixels.fill(colour, y * wide + x, y * wide + end);
       }
     }
   }
@@ -149,7 +150,8 @@ const rollPaint = (() => {
     context.fillStyle = colours.muted;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    for (let at = Math.ceil(view.top / step) * step; at < Math.min(roll.rows, view.top + view.shown); at += step) {
+    const last = Math.min(roll.rows, view.top + view.shown);
+    for (let at = Math.ceil(view.top / step) * step; at < last; at += step) {
       const y = (at + 0.5 - view.top) * each;
       if (y > 5 && y < tall - 4) context.fillText(`${roll.id[view.order[at]]}`, LEFT - 6, y);
     }
@@ -167,7 +169,8 @@ const rollPaint = (() => {
     context.lineWidth = 1.5;
     context.strokeRect(LEFT - 1, y - 0.5, width - LEFT, Math.max(3, each));
     if (view.tick >= 0) {
-      const x = LEFT + ((view.origin(view.row) + roll.tick[view.tick] - from) / (to - from)) * (width - LEFT);
+      const at = view.origin(view.row) + roll.tick[view.tick];
+      const x = LEFT + ((at - from) / (to - from)) * (width - LEFT);
       context.fillStyle = colours.tail;
       context.fillRect(x - 1, y - 3, 2, Math.max(3, each) + 6);
     }
