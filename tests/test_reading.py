@@ -91,6 +91,24 @@ def test_a_section_of_the_metadata_that_is_no_object_is_named(
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("meta", "words"),
+    [
+        ({"settings": {"concurrency": "ten"}}, "'concurrency' of 'settings'"),
+        ({"clock": {"steps": [1]}}, "'steps' of 'clock'"),
+        ({"load": {"drain_ns": {}}}, "'drain_ns' of 'load'"),
+        ({"calibration": {"floor_us": {"p99": "a"}}}, "'p99' of 'floor_us'"),
+        ({"calibration": {"floor_us": [1, 2]}}, "'floor_us' in its metadata is not an object"),
+    ],
+)
+def test_a_figure_of_the_metadata_that_is_no_number_is_named(
+    meta: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "run.parquet", table_of([made()]), meta)
+    with pytest.raises(RecordingError, match=words):
+        read(path)
+
+
 def test_metadata_nested_without_end_is_not_readable(tmp_path: Path) -> None:
     path = tmp_path / "run.parquet"
     table = table_of([made()]).replace_schema_metadata({META_KEY: b'{"a":' * 100_000})

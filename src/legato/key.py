@@ -48,7 +48,9 @@ def find(file: str | None, environment: Mapping[str, str] = os.environ) -> Key |
 
 def secrets(key: Key | None, headers: Mapping[str, str]) -> tuple[str, ...]:
     """What must not be repeated in a recording, whatever a server echoes: the key, and the
-    values of the user's own headers, which may be one (`api-key`, `X-Auth-Token`)."""
-    found = [key.reveal()] if key is not None else []
-    found += [value for value in headers.values() if len(value) >= _SHORTEST_SECRET]
-    return tuple(found)
+    values of the user's own headers, which may be one (`api-key: …`), whole and word by word
+    (`Authorization: Bearer …`). Longest first, so that no part is left standing."""
+    found = {key.reveal()} if key is not None else set()
+    for value in headers.values():
+        found |= {part for part in (value, *value.split()) if len(part) >= _SHORTEST_SECRET}
+    return tuple(sorted(found, key=len, reverse=True))

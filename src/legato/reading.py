@@ -32,6 +32,13 @@ _NEVER_NULL = ("stream_id", "scheduled_ns", "ended_ns", "status", "phase", "in_f
 _SYMBOLS = {"status": STATUSES, "phase": PHASES}
 _SECTIONS = ("settings", "schedule", "host", "versions", "calibration", "clock", "load")
 
+_NUMBERS = {
+    "settings": ("concurrency", "rate", "requests", "duration_s", "warmup", "workers"),
+    "clock": ("anchor_width_ns", "steps"),
+    "load": ("started_ns", "ended_ns", "drain_ns", "lost_streams", "workers_lost", "cpu_share"),
+    "floor_us": ("p50", "p99"),
+}
+
 
 def read(path: str | os.PathLike[str]) -> Recording:
     """Read a recording: a Parquet file, or a folder of them."""
@@ -94,10 +101,23 @@ def _metadata(schema: pa.Schema, path: Path) -> dict[str, Any]:
         raise RecordingError(
             f"{path} has schema {meta.get('schema')}; this legato reads {SCHEMA_VERSION}"
         )
+    _check_sections(meta)
+    return meta
+
+
+def _check_sections(meta: dict[str, Any]) -> None:
+    """Every section that metrics look into is an object, and what they count with a number."""
     for name in _SECTIONS:
         if not isinstance(meta.get(name), dict | None):
             raise ValueError(f"{name!r} in its metadata is not an object")
-    return meta
+    calibration = meta.get("calibration") or {}
+    if not isinstance(calibration.get("floor_us"), dict | None):
+        raise ValueError("'floor_us' in its metadata is not an object")
+    for name, keys in _NUMBERS.items():
+        section = calibration.get(name) if name == "floor_us" else meta.get(name)
+        for key in keys:
+            if not isinstance((section or {}).get(key), int | float | None):
+                raise ValueError(f"{key!r} of {name!r} in its metadata is not a number")
 
 
 def _typed(table: pa.Table) -> pa.Table:

@@ -87,6 +87,7 @@ def _request(handler: socketserver.StreamRequestHandler) -> Asked | None:
     headers = {}
     while (line := handler.rfile.readline().strip()) != b"":
         name, _, value = line.decode().partition(":")
+        assert name.lower() not in headers, f"{name} came twice"
         headers[name.lower()] = value.strip()
     body = handler.rfile.read(int(headers.get("content-length", 0)))
     return Asked(method, path, headers, body)

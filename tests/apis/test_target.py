@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from replay import Replay, replaying, run
+from replay import Replay, bench_one, replaying, run, sample
 
 from legato import apis
 from legato.errors import TargetError, UsageError
@@ -74,6 +74,18 @@ KEPT: dict[str, dict[str, Any]] = {name: {"stream": True} for name in apis.APIS}
     "ollama-generate": {"stream": True, "options": {"num_predict": 7}},
     "tgi": {"parameters": {"details": True, "max_new_tokens": 7}},
 }
+
+
+def test_a_header_of_the_users_replaces_the_apis_own(tmp_path: Path) -> None:
+    listings = {"/v1/models": {"data": [{"id": "claude-x"}]}}
+    with replaying(Replay(sample("anthropic"), "text/event-stream", listings)) as server:
+        bench_one(
+            server.url,
+            tmp_path / "run.parquet",
+            *("--api", "anthropic", "--header", "Anthropic-Version: 2027-01-01"),
+        )
+    assert server.posted.headers["anthropic-version"] == "2027-01-01"
+    assert "x-api-key" not in server.posted.headers
 
 
 # --- models -----------------------------------------------------------------------------------

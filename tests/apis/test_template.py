@@ -124,6 +124,8 @@ def test_a_template_that_needs_a_key_says_so(tmp_path: Path) -> None:
         ({"read": {"text": "a..b"}}, "is not a path such as"),
         ({"read": {"text": 3}}, "must be a path such as"),
         ({"read": {"text": "a", "words": "b"}}, "knows no 'words'"),
+        ({"body": {"p": "{prompt}", "x": float("nan")}}, "a value that JSON cannot"),
+        ({"content_type": "a\r\nB: c"}, "none that HTTP can carry"),
         ({"headers": {"X": "a\r\nB: c"}}, "none that HTTP can carry"),
         ({"url": "http://x"}, "there is no field 'url'"),
     ],

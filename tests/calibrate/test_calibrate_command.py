@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 
-def _calibrate(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _calibrate(
+    cache: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "legato.cli", "calibrate", *arguments],
-        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), **environment},
         capture_output=True,
         text=True,
         timeout=100,
@@ -47,6 +49,21 @@ def test_the_table_fits_eighty_columns(tmp_path: Path) -> None:
     assert "kernel stamps" in done.stdout
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     assert not (tmp_path / "legato").exists()
+
+
+def test_a_result_that_cannot_be_kept_is_still_shown(tmp_path: Path) -> None:
+    cache = tmp_path / "file"
+    cache.touch()
+    # An ASCII terminal gets the same table, spelled.
+    done = _calibrate(
+        cache, "--levels", "2x50", "--seconds", "0.4", PYTHONIOENCODING="ascii:strict"
+    )
+    assert "2 x 50" in done.stdout
+    assert "|recorded gap - true gap|" in done.stdout
+    trusted = "Trustworthy up to 100 events/s" in done.stdout
+    assert done.returncode == (2 if trusted else 3)
+    assert len(done.stderr.splitlines()) == trusted
+    assert ("the calibration could not be kept in" in done.stderr) == trusted
 
 
 @pytest.mark.parametrize("wrong", [["--levels", "many"], ["--seconds", "0"], ["--bogus"]])

@@ -44,6 +44,15 @@ def test_events_that_were_sent_and_not_recorded_are_lost(tmp_path: Path) -> None
     assert found.lost_events == 1
 
 
+def test_a_stream_that_failed_or_never_came_is_counted(tmp_path: Path) -> None:
+    recording, log = _pair(tmp_path, [1003, 2005, 3004], early_us=[0, 0, 0])
+    assert compare(recording, log).failed_streams == 0
+    (stream,) = recording
+    stream.status = "aborted"
+    cut = Recording.from_streams([stream], recording.meta)
+    assert compare(cut, log).failed_streams == 1
+
+
 def test_read_times_are_neither_exact_nor_merged(tmp_path: Path) -> None:
     found = compare(
         *_pair(tmp_path, [1003, 2005, 3004], early_us=[9, 9, 9], flags=[USER_CLOCK] * 3)

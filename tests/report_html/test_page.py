@@ -91,7 +91,8 @@ def test_the_navigation_reaches_every_section_and_nothing_else(whole: Page) -> N
 def test_the_table_shows_each_percentile_with_its_interval(whole: Page) -> None:
     itl_ms = summarise(uneven())["itl_ms"]
     for name in ("p50", "p90", "p99"):
-        around = within(*itl_ms["ci95"][name], itl_ms[name])
+        low_ms, high_ms = itl_ms["ci95"][name]
+        around = within(low_ms, high_ms, itl_ms[name])
         assert f"{ms(itl_ms[name])}{around}" in whole.visible
 
 

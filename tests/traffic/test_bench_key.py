@@ -110,6 +110,37 @@ def test_the_key_file_and_the_other_variable_work_too(tmp_path: Path) -> None:
     assert seen == [KEY, KEY, "a-third"]
 
 
+def test_a_run_says_by_name_where_its_key_came_from(target: str, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    load = ("--concurrency", 1, "--requests", 1, "--output-tokens", 3)
+    sources: list[tuple[tuple[object, ...], dict[str, str], str | None]] = [
+        ((), {}, None),
+        ((), {"OPENAI_API_KEY": KEY}, "OPENAI_API_KEY"),
+        ((), {"OPENAI_API_KEY": "another", "LEGATO_API_KEY": KEY}, "LEGATO_API_KEY"),
+        (("--api-key-file", file), {"OPENAI_API_KEY": "another"}, "--api-key-file"),
+    ]
+    for number, (options, extra, source) in enumerate(sources):
+        out = tmp_path / f"{number}.parquet"
+        done, recording = bench(target, out, *load, *options, extra=extra)
+        assert recording.meta["settings"]["key_from"] == source
+        assert done.err == ""
+
+
+def test_a_key_that_leaves_the_machine_without_encryption_is_warned_of(
+    target: str, tmp_path: Path
+) -> None:
+    # The unspecified address leads here, and by its name it is not the loopback.
+    elsewhere = target.replace("127.0.0.1", "0.0.0.0")
+    load = ("--concurrency", 1, "--requests", 1, "--output-tokens", 3)
+    extra = {"OPENAI_API_KEY": KEY}
+    done, _ = bench(elsewhere, tmp_path / "a.parquet", *load, extra=extra)
+    told = f"legato: the key of OPENAI_API_KEY goes to {elsewhere} without encryption\n"
+    assert done.err == told
+    done, _ = bench(elsewhere, tmp_path / "b.parquet", *load)
+    assert done.err == ""
+
+
 def test_a_user_s_own_header_is_recorded_by_name_only(target: str, tmp_path: Path) -> None:
     load = ("--concurrency", 1, "--requests", 1, "--output-tokens", 3)
     header = ("--header", f"X-Secret: {KEY}")

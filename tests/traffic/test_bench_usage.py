@@ -80,6 +80,10 @@ URLS = {
     "http://localhost:port": "1 to 65535",
     "http://me:secret@localhost": "holds credentials",
     "http://localhost/v1?key=1": "without '?'",
+    "http://a..b": "a host that is no name",
+    f"http://{'a' * 70}": "a host that is no name",
+    "http://localhost/a b": "write it as %20",
+    "http://localhost/ü": "write it as %C3%BC",
 }
 
 

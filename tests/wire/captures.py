@@ -21,6 +21,7 @@ from legato.wire.capture import Capture
 from legato.wire.deadlines import Deadlines
 from legato.wire.decode import Decoding, WorkerFacts, decode_worker
 from legato.wire.endpoint import Address
+from legato.wire.redaction import Redaction
 from legato.wire.spool import SEGMENT_BYTES, Spool
 
 WAIT_S = 30  # a hung capture fails its test; no test waits for this
@@ -50,7 +51,12 @@ class Client:
         self._folder = folder
         self._endpoint = endpoints.parse_url(url)
         self._decoding = Decoding(
-            apis.named(api), url, "metronome", 0, keep_text=keep_text, secrets=secrets
+            apis.named(api),
+            url,
+            "metronome",
+            0,
+            keep_text=keep_text,
+            redaction=Redaction.of(secrets),
         )
         self.capture = Capture(
             self._endpoint,

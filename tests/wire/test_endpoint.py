@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from legato.errors import TargetError, UsageError
 from legato.wire.endpoint import Endpoint, parse_url, resolve
@@ -25,6 +29,7 @@ def no_proxy_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         ("https://h:443/v1", Endpoint("h", 443, "/v1", tls=True), "https://h/v1"),
         ("http://h:443/v1", Endpoint("h", 443, "/v1", tls=False), "http://h:443/v1"),
         ("http://[::1]:8000/v1", Endpoint("::1", 8000, "/v1", tls=False), "http://[::1]:8000/v1"),
+        ("http://my_host-1.:80/~a%20b", Endpoint("my_host-1.", 80, "/~a%20b", tls=False), None),
         ("http://[::1]/v1", Endpoint("::1", 80, "/v1", tls=False), "http://[::1]/v1"),
     ],
 )
@@ -49,6 +54,14 @@ def test_a_base_url_is_taken_apart(url: str, endpoint: Endpoint, shown: str | No
         ("http://h:0/v1", "has a port that is not 1 to 65535"),
         ("http://:80/v1", "names no host"),
         ("http://[::1/v1", "is not a URL"),
+        ("http://a..b/v1", "has a host that is no name: 'a..b'"),
+        (f"http://{'a' * 70}/v1", "has a host that is no name"),
+        ("http://exämple/v1", "write xn--exmple-cua"),
+        ("http://a b/v1", "has a host with ' ' in it"),
+        ("http://a<b/v1", "has a host with '<' in it"),
+        ("http://h/a b", "holds ' '; write it as %20"),
+        ("http://h/ü", "holds 'ü'; write it as %C3%BC"),
+        ("http://h/\x7f", "holds '\\x7f'; write it as %7F"),
     ],
 )
 def test_a_url_that_is_wrong_is_refused_in_a_sentence(url: str, sentence: str) -> None:
@@ -89,6 +102,38 @@ def test_a_host_that_does_not_exist_is_named() -> None:
         resolve(parse_url("http://no-such-host.invalid/v1"))
 
 
+def test_a_proxy_whose_host_is_no_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://a..b:3128")
+    with pytest.raises(TargetError, match=r"the host 'a\.\.b' cannot be resolved"):
+        resolve(parse_url("https://h/v1"))
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_any_text_as_host_and_path_is_taken_apart_or_refused(host: str, path: str) -> None:
+    with contextlib.suppress(UsageError):
+        endpoint = parse_url(f"http://{host}/{path}")
+        f"GET {endpoint.path} HTTP/1.1\r\nHost: {endpoint.authority}".encode("ascii")
+        assert not set(endpoint.path + endpoint.host) & set(" \r\n\t\0")
+        endpoint.host.encode("idna")
+
+
 def test_an_address_resolves_to_itself() -> None:
     (address,) = resolve(parse_url("http://127.0.0.1:8000/v1"))
     assert address[1] == ("127.0.0.1", 8000)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [
+        ("localhost", True),
+        ("api.localhost", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("[::1]", True),
+        ("0.0.0.0", False),
+        ("10.0.0.1", False),
+        ("localhost.example", False),
+    ],
+)
+def test_the_loopback_is_known_by_its_name(host: str, is_loopback: bool) -> None:
+    assert parse_url(f"http://{host}:8000/v1").is_loopback == is_loopback

@@ -34,6 +34,7 @@ def plan(workers: int = 1, warmup: int = 0) -> dict[str, Any]:
             "sampling": None,
             "tokenizer": None,
             "keep_text": False,
+            "redaction": {"salt": "", "digests": []},
         },
     }
 

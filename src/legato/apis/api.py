@@ -24,7 +24,7 @@ def bearer(key: str | None) -> dict[str, str]:
     return {} if key is None else {"Authorization": f"Bearer {key}"}
 
 
-def nothing_more(served_by: str | None, fixed_length: bool) -> dict[str, Any]:  # noqa: ARG001
+def nothing_more(_served_by: str | None, _fixed_length: bool) -> dict[str, Any]:
     return {}
 
 

@@ -86,7 +86,7 @@ def from_document(document: Mapping[str, Any], *, requesting: bool = False) -> A
     body, read = document.get("body", {}), document["read"]
     marker = document.get("end")
     uses_model = "{model}" in document["path"] or _mentions(body, "{model}") > 0
-    content_type = document.get("content_type")
+    content_type = document.get("content_type", "").partition(";")[0].strip().lower()
     return Api(
         name=document["name"],
         path=document["path"],
@@ -95,7 +95,7 @@ def from_document(document: Mapping[str, Any], *, requesting: bool = False) -> A
         names_model=uses_model,
         headers=_headers(document.get("headers", {})),
         ndjson=document.get("framing", "sse") == "ndjson",
-        content_types=(content_type.lower(),) if content_type else (),
+        content_types=(content_type,) if content_type else (),
         end=_end_in_words(read, marker),
         document={name: document[name] for name in _KEPT if name in document},
     )
@@ -117,10 +117,20 @@ def _check(document: Mapping[str, Any], requesting: bool) -> None:
         raise ValueError("'path' must hold no white space")
     if document.get("framing", "sse") not in _FRAMINGS:
         raise ValueError(f"'framing' must be one of {', '.join(_FRAMINGS)}")
-    if requesting and (times := _mentions(document["body"], "{prompt}")) != 1:
-        raise ValueError(f"'{{prompt}}' must stand once in 'body', not {times} times")
+    if requesting:
+        _check_body(document["body"])
+    _check_headers({"Accept": document.get("content_type", "")})
     _check_headers(document.get("headers", {}))
     _check_read(document["read"])
+
+
+def _check_body(body: dict[str, Any]) -> None:
+    if (times := _mentions(body, "{prompt}")) != 1:
+        raise ValueError(f"'{{prompt}}' must stand once in 'body', not {times} times")
+    try:
+        json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError):  # TOML has dates, and numbers that are none
+        raise ValueError("'body' holds a value that JSON cannot") from None
 
 
 def _check_headers(headers: Mapping[str, Any]) -> None:

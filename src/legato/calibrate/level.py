@@ -48,6 +48,7 @@ class Figures:
     exact_share: float
     merged_share: float
     contained_share: float | None
+    failed_streams: int
     lost_events: int
     ttft_error_us: float | None  # mean
     cpu_us_per_event: float
@@ -57,6 +58,8 @@ class Figures:
     def complaints(self) -> list[str]:
         """Why this level cannot be trusted; empty where it can."""
         found = []
+        if self.failed_streams:
+            found.append(f"{self.failed_streams} streams failed")
         if self.lost_events:
             found.append(f"{self.lost_events} events were lost")
         if self.exact_share < MIN_EXACT_SHARE:
@@ -124,6 +127,7 @@ def _figures(level: Level, found: Comparison, load: dict[str, Any], events: int)
         exact_share=found.exact_share,
         merged_share=found.merged_share,
         contained_share=found.contained_share,
+        failed_streams=found.failed_streams,
         lost_events=found.lost_events,
         ttft_error_us=float(found.ttft_ns.mean()) / 1e3 if len(found.ttft_ns) else None,
         cpu_us_per_event=load["cpu_ns"] / 1e3 / max(1, events),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from legato.calibrate.level import Figures
+from legato.legible import legible
 
 _HEAD = (
     "                   kernel stamps, µs        read times, µs              client",
@@ -55,7 +56,7 @@ class Table:
         self._say(f"  {path}")
 
     def _say(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        print(legible(line, self._stream.encoding or "ascii"), file=self._stream, flush=True)
 
 
 def _cell(value_us: float | None, width: int) -> str:

@@ -27,6 +27,7 @@ class Comparison:
     """Per token chunk of every stream that the log knows, stream after stream."""
 
     streams: int
+    failed_streams: int  # asked of the metronome or sent by us, and not whole here
     lost_events: int  # logged as sent whole to the end, and not recorded
     first: Mask  # the first chunk of its stream
     exact: Mask  # one kernel stamp, one segment: no interval
@@ -80,6 +81,8 @@ def compare(recording: Recording, truth: Truth) -> Comparison:
     parts: list[tuple[Any, ...]] = []
     ttft: list[int] = []
     lost = 0
+    whole = (recording.strings("status") == "ok") & (recording.strings("response_id") != "")
+    failed = max(len(truth), len(recording)) - int(whole.sum())
     for row, response in enumerate(recording.strings("response_id")):
         if not response:
             continue
@@ -112,6 +115,7 @@ def compare(recording: Recording, truth: Truth) -> Comparison:
     first, exact, merged, kernel_ns, user_ns, early_ns, width_ns = columns
     return Comparison(
         streams=len(parts),
+        failed_streams=failed,
         lost_events=lost,
         first=first,
         exact=exact,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from legato.errors import TargetError, UsageError
+from legato.errors import LegatoError, TargetError, UsageError
 from legato.traffic import options
 from legato.traffic.level import Level, add_level_options, load_of, run_level
-from legato.traffic.sweep_command import add_slo_options, make_folder
+from legato.traffic.sweep_command import add_slo_options, make_folder, remove_if_empty
 
 if TYPE_CHECKING:
     from legato.capacity.document import Found, Trial
@@ -85,12 +85,17 @@ def run(args: argparse.Namespace) -> int:
     folder = make_folder(args.out, "legato-capacity")
     scope = Scope(args.min, args.max, args.by == "concurrency", args.runs)
     with options.target(args.url) as url:
-        runs = _Runs(args, make_bench, url, folder, conditions, [], [])
+        runs = _Runs(args, make_bench, url, folder, conditions)
         answer = search(runs.measure, scope)
         if args.peak is not None and answer.ending != "stopped":
             runs.at_peak(args.peak)
+    if not runs.trials:
+        remove_if_empty(folder)
+        raise runs.failure or KeyboardInterrupt
     found = Found(args.by, slo, answer, runs.trials, runs.peak, args.cost_per_hour)
     _present(found, folder, as_json=args.json)
+    if runs.failure is not None:
+        raise runs.failure
     return _EXIT.get(answer.ending, 0)
 
 
@@ -114,17 +119,18 @@ def _check(args: argparse.Namespace) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Runs:
-    """The runs so far, and how another is made."""
+    """The runs so far, and how another is made. A failure ends the search, not what it found."""
 
     args: argparse.Namespace
     make_bench: options.MakeBench
     url: str
     folder: Path
     conditions: tuple[Condition, ...]
-    trials: list[Trial]
-    peak: list[Trial]
+    trials: list[Trial] = field(default_factory=list)
+    peak: list[Trial] = field(default_factory=list)
+    failure: LegatoError | None = None
 
     def measure(self, value: float) -> Measurement | None:
         from legato.capacity.edge import Measurement
@@ -138,7 +144,9 @@ class _Runs:
             return None
         self.trials.append(trial)
         if number == 1 and not trial.run.summary["streams"]["ok"]:
-            raise TargetError(f"no stream succeeded at {level}: 'legato report {trial.run.out}'")
+            raise TargetError(
+                f"no stream succeeded at {level}: see 'legato report {trial.run.out}'"
+            )
         hardest = worst(trial.judged)
         return Measurement(value, hardest.pressure, hardest.error, trial.held)
 
@@ -152,7 +160,7 @@ class _Runs:
             self.peak.append(trial)
 
     def _trial(self, level: Level, name: str) -> Trial | None:
-        """None where it was interrupted."""
+        """None where it was interrupted or failed as a whole."""
         from legato.capacity.document import Trial
         from legato.capacity.pressure import judge
 
@@ -161,6 +169,9 @@ class _Runs:
         try:
             run = run_level(self.make_bench, self.url, level, load, out, self.conditions)
         except KeyboardInterrupt:
+            return None
+        except LegatoError as error:
+            self.failure = error
             return None
         if run.interrupted:
             return None

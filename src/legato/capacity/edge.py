@@ -22,12 +22,12 @@ NEAR_LOG_LEVEL = 0.2
 NEAR_STREAMS = 1.5
 NOISE = 0.05
 LEAST_ERROR = 0.002
-# No two runs of a server are alike: before repeats tell, they are taken to differ by 1 %, and
+# No two runs of a server are alike: before repeats tell, they are taken to differ by about 1 %, and
 # that guess counts as much as PRIOR_RUNS of them.
-PRIOR_BETWEEN = 0.01
+PRIOR_BETWEEN = 0.012
 PRIOR_RUNS = 1.0
-# A run this many standard errors from the limit is on its side of it beyond doubt; beside a line,
-# whose repeats show how runs differ, it must also be this far.
+# A run this many standard errors from the limit, and this far at least since repeats may differ
+# by more than their own errors, is on its side of it beyond doubt.
 CLEAR_ERRORS = 3.0
 CLEAR_PRESSURE = 0.1
 _SMALLEST_WEIGHT = 0.01
@@ -51,13 +51,15 @@ class Measurement:
 @dataclass(frozen=True, slots=True)
 class Edge:
     """The level at which pressure is 0, and its 95 % interval. At `kept` the SLO held and at
-    `broken` it failed, both beyond doubt."""
+    `broken` it failed, both beyond doubt. `support` is how many runs at the very edge the line
+    is worth that the interval was read from; 0 where there is none, and only the two levels."""
 
     level: float
     low: float
     high: float
     kept: float
     broken: float
+    support: float
 
     @property
     def half_width(self) -> float:
@@ -69,16 +71,16 @@ def find_edge(runs: Sequence[Measurement]) -> Edge | None:
     if all(run.passes for run in runs) or not any(run.passes for run in runs):
         return None
     noise = max(float(np.median([run.error for run in runs])), LEAST_ERROR)
-    line = _line(runs, _crossing(runs), noise)
+    guess = _crossing(runs)
+    line = _line(runs, guess, noise)
     if line is None:
-        kept, broken = _bracket(runs, noise, 0.0)
-        level = math.sqrt(max(kept, broken / 16) * broken)
-        return Edge(level, kept, broken, kept, broken)
-    kept, broken = _bracket(runs, math.hypot(noise, line.between), CLEAR_PRESSURE)
+        kept, broken = _bracket(runs, noise)
+        return Edge(min(max(guess, kept), broken), kept, broken, kept, broken, 0.0)
+    kept, broken = _bracket(runs, math.hypot(noise, line.between))
     level = min(max(line.root, kept), broken)
     bottom, top = line.interval()
     low, high = min(max(kept, bottom), level), max(min(broken, top), level)
-    return Edge(level, low, high, kept, broken)
+    return Edge(level, low, high, kept, broken, line.support)
 
 
 def _crossing(runs: Sequence[Measurement]) -> float:
@@ -94,13 +96,11 @@ def _crossing(runs: Sequence[Measurement]) -> float:
     return min([*splits, levels[-1] * 2], key=contradictions)
 
 
-def _bracket(
-    runs: Sequence[Measurement], noise: float, least_pressure: float
-) -> tuple[float, float]:
+def _bracket(runs: Sequence[Measurement], noise: float) -> tuple[float, float]:
     """The highest level that clearly held and the lowest that clearly did not."""
 
     def is_clear(run: Measurement) -> bool:
-        return abs(run.pressure) > max(CLEAR_ERRORS * max(run.error, noise), least_pressure)
+        return abs(run.pressure) > max(CLEAR_ERRORS * max(run.error, noise), CLEAR_PRESSURE)
 
     clear = [run for run in runs if is_clear(run)]
     failed = [run.level for run in clear if not run.passes]
@@ -112,7 +112,8 @@ def _bracket(
 @dataclass(frozen=True, slots=True)
 class _Line:
     """figure ÷ limit − 1 = height + slope · (level − centre), with the covariance of the two.
-    `between` is how much repeats differ beyond their own errors (a standard deviation)."""
+    `between` is how much repeats differ beyond their own errors (a standard deviation);
+    `support` is the summed weight of the runs."""
 
     centre: float
     height: float
@@ -120,6 +121,7 @@ class _Line:
     covariance: Floats
     t: float
     between: float
+    support: float
 
     @property
     def root(self) -> float:
@@ -170,6 +172,7 @@ def _line(runs: Sequence[Measurement], guess: float, noise: float) -> _Line | No
         # Even where repeats agree, that is known from few of them only.
         t=point_975(freedom + 2 * PRIOR_RUNS),
         between=math.sqrt(between),
+        support=float(nearness.sum()),
     )
 
 

@@ -27,7 +27,7 @@ def render(found: Found, page: Page) -> None:
         page.figures(_HEADER, [_row(trial) for trial in found.peak])
 
 
-_HEADER = ["load", "ITL p50", "p99", "TTFT p50", "p90", "tokens/s", "failed", "SLO", "worst"]
+_HEADER = ["load", "ITL p50", "p99", "TTFT p90", "tokens/s", "failed", "SLO", "worst condition"]
 
 
 def headline(found: Found) -> str:
@@ -102,7 +102,6 @@ def _row(trial: Trial) -> list[str]:
         f"{trial.run.level.value:g}",
         ms(number(summary, "itl_ms", "p50")),
         ms(number(summary, "itl_ms", "p99")),
-        ms(number(summary, "ttft_ms", "p50")),
         ms(number(summary, "ttft_ms", "p90")),
         UNKNOWN if tokens_per_s is None else significant(tokens_per_s),
         percent(failed),

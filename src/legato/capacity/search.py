@@ -21,8 +21,7 @@ PROOFS = 2  # once may be chance: a verdict that ends the search is asked for ag
 CLIENT_STEP = 1.2  # a lower bound that could not grow by this much is good enough
 GROWTH = 4.0  # a level is at most so many times the highest one that held
 SETTLED_SHARE = 0.05
-NEAR_SHARE = 0.1  # runs this near to the edge count as runs at it
-NEAR_RUNS = 3  # so many of them before an answer is believed
+SUPPORT = 4.0  # worth so many runs at the edge must be behind an answer
 # Where around the edge the next runs go, in turn: spread, they tell the slope as well.
 OFFSETS = (0.0, 0.06, -0.06)
 
@@ -40,8 +39,9 @@ class Scope:
         level = min(max(level, self.least), self.most)
         return float(round(level)) if self.whole else float(f"{level:.3g}")
 
-    def settled(self, edge: Edge) -> bool:
-        return edge.half_width <= max(SETTLED_SHARE * edge.level, 1.0 if self.whole else 0.0)
+    def tolerance(self, edge: Edge) -> float:
+        """How far from the truth an answer may be."""
+        return max(SETTLED_SHARE * edge.level, 1.0 if self.whole else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def next_level(runs: Sequence[Measurement], scope: Scope) -> float | None:
         return _upwards(runs, scope)
     if edge is None:
         return least if len(held) < PROOFS else None
-    return None if _is_settled(held, edge, scope) else _around(held, edge, scope)
+    return None if _is_settled(edge, scope) else _around(held, edge, scope)
 
 
 def _upwards(runs: Sequence[Measurement], scope: Scope) -> float | None:
@@ -117,20 +117,16 @@ def _forecast(held: Sequence[Measurement], highest: float) -> float:
     return min(max(1.02 * meets, 2 * highest), GROWTH * highest)
 
 
-def _near(held: Sequence[Measurement], edge: Edge, scope: Scope) -> list[Measurement]:
-    reach = max(NEAR_SHARE * edge.level, 1.5 if scope.whole else 0.0)
-    return [run for run in held if abs(run.level - edge.level) <= reach]
-
-
-def _is_settled(held: Sequence[Measurement], edge: Edge, scope: Scope) -> bool:
-    if edge.high < scope.least or (scope.whole and edge.broken - edge.kept <= 1):
+def _is_settled(edge: Edge, scope: Scope) -> bool:
+    if edge.high < scope.least or edge.broken - edge.kept <= scope.tolerance(edge):
         return True
-    return scope.settled(edge) and len(_near(held, edge, scope)) >= NEAR_RUNS
+    # A line through runs on both sides but far off may be narrow and yet wrong.
+    return edge.half_width <= scope.tolerance(edge) and edge.support >= SUPPORT
 
 
 def _around(held: Sequence[Measurement], edge: Edge, scope: Scope) -> float:
     """Near the edge, but not where the outcome is known already."""
-    offset = OFFSETS[len(held) % len(OFFSETS)] if _near(held, edge, scope) else 0.0
+    offset = OFFSETS[len(held) % len(OFFSETS)] if edge.support > 1 else 0.0
     if not scope.whole:
         return scope.snap(edge.level * (1 + offset))
     level = scope.snap(edge.level + math.copysign(max(1.0, abs(offset * edge.level)), offset))
@@ -143,8 +139,8 @@ def _answer(runs: Sequence[Measurement], scope: Scope, *, stopped: bool) -> Answ
     passed = [run.level for run in held if run.passes]
     edge = find_edge(held)
     if edge is not None:
-        ending: Ending = "settled" if _is_settled(held, edge, scope) else "budget"
-        low, level, high = _levels(edge, scope)
+        ending: Ending = "settled" if _is_settled(edge, scope) else "budget"
+        low, level, high = _levels(held, edge, scope)
         if level < scope.least:
             ending = "none"
         return Answer(level, low, high, "stopped" if stopped else ending, tuple(runs))
@@ -152,19 +148,21 @@ def _answer(runs: Sequence[Measurement], scope: Scope, *, stopped: bool) -> Answ
         ending = "none" if held else "client"
         return Answer(0.0, 0.0, scope.least, "stopped" if stopped else ending, tuple(runs))
     highest = max(passed)
-    ending = "client" if any(not run.held for run in runs) else "budget"
+    lost = any(not run.held and run.level > highest for run in runs)
+    ending = "client" if lost else "budget"
     if highest >= scope.snap(scope.most):
         ending = "most"
     return Answer(highest, highest, math.inf, "stopped" if stopped else ending, tuple(runs))
 
 
-def _levels(edge: Edge, scope: Scope) -> tuple[float, float, float]:
+def _levels(held: Sequence[Measurement], edge: Edge, scope: Scope) -> tuple[float, float, float]:
     """Low, level and high of the answer: the highest whole level below each, where levels are
-    whole. At `broken` the SLO fails, so the highest level that keeps it is below."""
+    whole. At `broken` the SLO fails, so the highest level that keeps it is below. Without a line
+    the answer is the highest level that was seen to hold."""
+    seen = max((run.level for run in held if run.passes and run.level < edge.level), default=0.0)
+    found = edge.low, edge.level if edge.support else seen, edge.high
     if not scope.whole:
-        return edge.low, edge.level, edge.high
+        return found
     most = math.ceil(edge.broken) - 1
-    low, level, high = (
-        float(max(0, min(math.floor(at + 1e-6), most))) for at in (edge.low, edge.level, edge.high)
-    )
+    low, level, high = (float(max(0, min(math.floor(at + 1e-6), most))) for at in found)
     return low, level, high

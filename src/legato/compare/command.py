@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import string
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legato import expressions
@@ -178,13 +176,10 @@ def _lettered(asked: Asked) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _side(letter: str, paths: Sequence[str]) -> Side:
-    from legato import key
     from legato.compare.comparison import Side
     from legato.wire.folder import load
 
-    # A capture that was never decoded may hold an echo of the key.
-    hidden = tuple(os.environ[name] for name in key.VARIABLES if os.environ.get(name))
-    return Side(letter, tuple(paths), tuple(load(Path(path), hidden) for path in paths))
+    return Side(letter, tuple(paths), tuple(load(path) for path in paths))
 
 
 def _objections(facts: dict[str, list[Facts]], *, force: bool, live: bool) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _MOST_DECIMALS = 6
+_LEAST = 1e-9  # what is smaller is nothing in any unit that is printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _decimals(span: Span) -> int:
 
 
 def _magnitude(number: float) -> int:
-    return math.floor(math.log10(abs(number)))
+    return math.floor(math.log10(max(abs(number), _LEAST)))
 
 
 def _number(number: float, decimals: int) -> str:

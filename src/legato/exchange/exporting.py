@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,15 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from legato import key
     from legato.recording import concatenate
     from legato.wire.folder import load
 
     if args.rows and args.format not in ("csv", "jsonl"):
         raise UsageError(f"--rows goes with csv and jsonl, not with {args.format}")
-    # A capture that was never decoded may hold an echo of the key.
-    hidden = tuple(os.environ[name] for name in key.VARIABLES if os.environ.get(name))
-    recording = concatenate([load(run, hidden) for run in args.runs])
+    recording = concatenate([load(run) for run in args.runs])
     with _sink(args.out) as sink:
         export(recording, args.format, args.rows, sink)
     return 0

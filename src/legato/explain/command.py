@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from legato import key
     from legato.explain.attribution import LEAST_READS, attribute
     from legato.explain.document import document
     from legato.recording import concatenate
     from legato.wire.folder import load
 
-    # A capture that was never decoded may hold an echo of the key.
-    hidden = tuple(os.environ[name] for name in key.VARIABLES if os.environ.get(name))
-    found = attribute(concatenate([load(run, hidden) for run in args.runs]))
+    found = attribute(concatenate([load(run) for run in args.runs]))
     if found is None:
         raise UsageError(
             f"{' '.join(str(run) for run in args.runs)} holds fewer than {LEAST_READS} token gaps: "

@@ -11,7 +11,7 @@ from legato.explain.exposure import Column, columns, starts
 from legato.explain.fit import Fit, fit, independent
 from legato.explain.part import FITTED, STARTS, Part
 from legato.explain.reads import Reads
-from legato.metrics.gaps import Floats, Gaps, stream_times, token_chunks
+from legato.metrics.gaps import Floats, Gaps, Mask, stream_times, token_chunks
 from legato.metrics.occupancy import occupancy
 from legato.recording import Recording
 
@@ -57,16 +57,16 @@ class Model:
 def model(recording: Recording, found: Reads, gaps: Gaps) -> Model:
     everyone = stream_times(token_chunks(recording, np.ones(len(recording), dtype=bool)))
     made = columns(recording, found, occupancy(recording), starts(recording, everyone))
-    kept = _told_apart(made)
     # The last wait of a stream is left out of the fit: when it ends, a load of fixed size sends
     # the next request, so what starts around it depends on how long it was.
     counts = ~found.last if found.last.mean() < MOST_LAST_SHARE else np.ones(len(found), bool)
-    fitted = fit(
-        found.wait_ns.astype(np.float64),
-        np.column_stack([column.value for column in kept]),
-        np.column_stack([column.instrument for column in kept]),
-        counts,
-    )
+    kept = _told_apart(made, counts)
+    try:
+        fitted = _fit(found, kept, counts)
+    except np.linalg.LinAlgError:
+        # No start that an instrument saw lay inside a wait: starts cannot be told.
+        kept = [column for column in kept if column.cause != STARTS]
+        fitted = _fit(found, kept, counts)
     # The chunks that came in one read with the first token have a gap, of no length: they are
     # taken to cost what the others cost, and `bursts` takes it off again.
     scale = len(gaps) / int(found.chunks.sum())
@@ -75,10 +75,20 @@ def model(recording: Recording, found: Reads, gaps: Gaps) -> Model:
     )
 
 
-def _told_apart(made: list[Column]) -> list[Column]:
-    by_instrument = independent(np.column_stack([column.instrument for column in made]))
-    kept = [made[i] for i in by_instrument]
-    return [kept[i] for i in independent(np.column_stack([column.value for column in kept]))]
+def _fit(found: Reads, kept: list[Column], counts: Mask) -> Fit:
+    return fit(
+        found.wait_ns.astype(np.float64),
+        np.column_stack([column.value for column in kept]),
+        np.column_stack([column.instrument for column in kept]),
+        counts,
+    )
+
+
+def _told_apart(made: list[Column], counts: Mask) -> list[Column]:
+    instruments = np.column_stack([column.instrument[counts] for column in made])
+    kept = [made[i] for i in independent(instruments)]
+    values = np.column_stack([column.value[counts] for column in kept])
+    return [kept[i] for i in independent(values)]
 
 
 def fitted_parts(fitted: Model) -> dict[str, Part]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,14 +60,11 @@ def present(
     look: Look | None = None,
 ) -> int:
     """Print the summary of `runs` taken together; returns the exit code it calls for."""
-    from legato import key
     from legato.metrics.summary import summarise
     from legato.recording import concatenate
     from legato.wire.folder import load
 
-    # A capture that was never decoded may hold an echo of the key.
-    hidden = tuple(os.environ[name] for name in key.VARIABLES if os.environ.get(name))
-    recording = concatenate([load(run, hidden) for run in runs])
+    recording = concatenate([load(run) for run in runs])
     summary = summarise(recording)
     summary["run"]["recording"] = [str(run) for run in runs]
     if look is not None:

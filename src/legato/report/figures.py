@@ -6,9 +6,11 @@ Formats only; it must never round a bound ("at most") downwards.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 UNKNOWN = "–"
 _DIGITS = 3
+_FINEST = 0.001  # nothing is claimed below a microsecond, nor below this share of a unit
 # (from this many ms on, ms in one unit, its name)
 _UNITS = ((999.5, 1000.0, "s"), (0.0995, 1.0, "ms"), (0.0, 0.001, "µs"))
 
@@ -50,17 +52,43 @@ def at_most_ms(time_ms: float) -> str:
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits} ms"
 
 
-def within(low_ms: float, high_ms: float, around_ms: float) -> str:
-    """An interval in the unit of the figure it belongs to; `±` where its ends look alike, and
-    nothing where it has no width."""
-    size, _ = unit_of(around_ms)
+def in_one_unit(times_ms: Sequence[float]) -> list[str]:
+    """Times that stand on one line, all in the unit that suits most sizes among them."""
+    sizes_ms = [abs(time_ms) for time_ms in times_ms if time_ms]
+    unit = 1.0, "ms"
+    if sizes_ms and unit_of(max(sizes_ms))[1] == "µs":
+        unit = unit_of(max(sizes_ms))
+    elif sizes_ms and min(sizes_ms) >= 100 and unit_of(max(sizes_ms))[1] == "s":
+        unit = unit_of(max(sizes_ms))
+    return [f"{significant(time_ms / unit[0])} {unit[1]}" for time_ms in times_ms]
+
+
+def between(low_ms: float, high_ms: float) -> str:
+    """`28.6–30.0 ms`, or one figure where both ends read alike."""
+    low, high = in_one_unit([low_ms, high_ms])
+    return ms(high_ms) if low == high else f"{low.partition(' ')[0]}–{high}"
+
+
+def within(low_ms: float, high_ms: float, around_ms: float, error_ms: float = 0.0) -> str:
+    """An interval in the unit of the figure it belongs to, no narrower than the figure's own
+    error; `±` where its ends look alike, and nothing where it has no width."""
+    if low_ms == high_ms:
+        return ""
+    reach_ms = max(error_ms, _FINEST)
+    low_ms = max(0.0, min(low_ms, around_ms - reach_ms))
+    high_ms = max(high_ms, around_ms + reach_ms)
+    size, name = unit_of(around_ms)
     low, high = significant(low_ms / size), significant(high_ms / size)
     if low != high:
         return f"{low}–{high}"
-    if low_ms == high_ms:
-        return ""
-    reach = max(abs(high_ms - around_ms), abs(around_ms - low_ms)) / size
-    return f"±{float(f'{reach:.0e}'):f}".rstrip("0").rstrip(".")
+    reach = max(_FINEST, (high_ms - around_ms) / size, (around_ms - low_ms) / size)
+    return f"±{_one_digit_up(reach)} {name}"
+
+
+def _one_digit_up(number: float) -> str:
+    step = 10.0 ** math.floor(math.log10(number) + 1e-9)
+    rounded = math.ceil(number / step - 1e-6) * step
+    return f"{rounded:.{max(0, -math.floor(math.log10(rounded) + 1e-9))}f}"
 
 
 def percent(share: float) -> str:

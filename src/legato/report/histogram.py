@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from legato.report.figures import ms
+from legato.report.figures import in_one_unit
 
 HEIGHT = 4
 LABEL_COLUMNS = 12  # from the start of one label to the next, at least
@@ -51,8 +51,10 @@ def _rows(counts: Sequence[float], columns: int, bars: str) -> list[str]:
 def _labels(edges_ms: Sequence[float], columns: int, width: int) -> str:
     """The values of edges at even distances, each starting under its edge."""
     line = ""
-    for index in range(0, len(edges_ms), -(-LABEL_COLUMNS // columns)):
-        at, label = index * columns, ms(edges_ms[index])
-        if at + len(label) <= width:
+    chosen = range(0, len(edges_ms), -(-LABEL_COLUMNS // columns))
+    labels = in_one_unit([edges_ms[index] for index in chosen])
+    for index, label in zip(chosen, labels, strict=True):
+        at = index * columns
+        if len(line) <= max(0, at - 1) and at + len(label) <= width:
             line = line.ljust(at) + label
     return line

@@ -5,9 +5,9 @@ Pure functions of a summary; what is unknown is left out, never filled in.
 
 from __future__ import annotations
 
-from legato.report.figures import ms, of, percent, significant, whole
+from legato.report.figures import in_one_unit, ms, of, percent, significant, whole
 from legato.report.lookup import Summary, finite, number, setting, text, value
-from legato.report.words import client_words
+from legato.report.words import calibrated, client_words
 
 CLOCKS = {
     "kernel": "the kernel's receive stamps",
@@ -39,6 +39,7 @@ def instrument_lines(summary: Summary) -> list[tuple[str, str]]:
         ("tokens", TOKEN_SOURCES.get(text(summary, "tokens", "source") or "")),
         ("prompts", _prompts(summary)),
         ("path", _path(summary)),
+        ("key", _key(summary)),
     ]
     return [(label, sentence) for label, sentence in lines if sentence]
 
@@ -47,23 +48,20 @@ def _error(summary: Summary) -> str | None:
     added = client_words(summary)
     if added is None:
         return None
-    reservations = []
-    if value(summary, "run", "calibration") is None:
-        reservations.append("not calibrated")
     if value(summary, "run", "host", "loopback") is False:
-        reservations.append("excluding NIC coalescing")
-    return f"{added} ({', '.join(reservations)})" if reservations else added
+        added += "; what the network card held back is not in it"
+    if not calibrated(summary):
+        added += "; not calibrated: run legato calibrate for this machine's floor"
+    return added
 
 
 def _lag(summary: Summary) -> str | None:
     p50_us, p99_us = (number(summary, "instrument", "lag_us", q) for q in ("p50", "p99"))
     if p50_us is None and p99_us is None:
         return None
-    known = [
-        f"{ms(lag_us / 1000)} ({name})"
-        for name, lag_us in (("p50", p50_us), ("p99", p99_us))
-        if lag_us is not None
-    ]
+    named = [(q, lag) for q, lag in (("p50", p50_us), ("p99", p99_us)) if lag is not None]
+    shown = in_one_unit([lag_us / 1000 for _, lag_us in named])
+    known = [f"{lag} ({name})" for lag, (name, _) in zip(shown, named, strict=True)]
     return f"the client read a chunk {', '.join(known)} after it arrived"
 
 
@@ -113,6 +111,12 @@ def _path(summary: Summary) -> str | None:
     if retried:
         parts.append(f"{of(int(retried), 'kept connection')} had been closed and replaced")
     return "; ".join(parts) or None
+
+
+def _key(summary: Summary) -> str | None:
+    """Where the key came from; the key itself is nowhere."""
+    name = setting(summary, "key_from")
+    return f"from {name}" if isinstance(name, str) and name else None
 
 
 def _asked_streams(summary: Summary) -> float | None:

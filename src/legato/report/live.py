@@ -82,12 +82,15 @@ class LiveView:
 
 
 def drawing(snapshot: Snapshot, console: Console) -> Text:
-    """The two lines, cut at the console's edge."""
+    """Two lines, cut at the console's edge; one while decoding, when nothing is measured."""
     from rich.text import Text
 
     from legato.legible import legible
 
-    lines = [_progress_line(snapshot), _figures_line(snapshot)]
+    if snapshot.phase == "decoding":
+        lines = [f"decoding {of(snapshot.done, 'stream')}…"]
+    else:
+        lines = [_progress_line(snapshot), _figures_line(snapshot)]
     shown = Text("\n", no_wrap=True, overflow="crop").join(
         Text(legible(line, console.encoding)) for line in lines
     )

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from legato.report.figures import UNKNOWN, between
 from legato.report.lookup import Summary, number, value
 from legato.report.words import TOKENS_PER_CHUNK_LIMIT
 
-# Figures this close are one figure to a reader.
-AGREEMENT = 0.05
+# Tools this close in every figure share a row, which shows from where to where they go.
+AGREEMENT = 0.02
 APPROXIMATE = "≈"
 
 _CHUNKS = "a chunk counts as one token"
@@ -58,8 +59,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Tools that agree, and why they differ from ours, if they do."""
+    """Tools that measure the same thing and agree, and why they differ from ours, if they do."""
 
+    kind: str  # what their ITL is instead of a token gap
     names: list[str]
     readings: list[Reading]
     flaws: list[str]
@@ -69,6 +71,23 @@ class Group:
         """The middle of what its tools print; a figure that none prints is none."""
         columns = zip(*(reading.figures_ms for reading in self.readings), strict=True)
         return Reading(*(_middle(column) for column in columns))
+
+    @property
+    def shown(self) -> list[str]:
+        """Its figures as text: a range where its tools print different ones."""
+        columns = zip(*(reading.figures_ms for reading in self.readings), strict=True)
+        known = [[figure for figure in column if figure is not None] for column in columns]
+        return [between(min(column), max(column)) if column else UNKNOWN for column in known]
+
+    @property
+    def notes(self) -> list[str]:
+        """Why the row differs from ours, and which of its tools print fewer figures."""
+        without = [
+            name
+            for name, reading in zip(self.names, self.readings, strict=True)
+            if reading.p99_ms is None and self.reading.p99_ms is not None
+        ]
+        return [*self.flaws, *([f"no p99 from {', '.join(without)}"] if without else [])]
 
 
 def own_reading(summary: Summary) -> Reading:
@@ -81,21 +100,35 @@ def own_reading(summary: Summary) -> Reading:
 
 
 def peer_groups(summary: Summary) -> list[Group]:
-    """The tools that print something, grouped; those that agree with us first."""
+    """The tools that print something, grouped; those that agree with us first.
+
+    Tools that print gaps never share a row with tools that print means of requests, however
+    close they are. Without a gap there is nothing to compare.
+    """
+    if not number(summary, "itl_ms", "n"):
+        return []
     groups: list[Group] = []
-    for tool, (name, _, _) in TOOLS.items():
+    for tool, (name, kind, _) in TOOLS.items():
         reading = _reading_of(summary, tool)
         if reading is None:
             continue
         shown = f"{APPROXIMATE}{name}" if value(summary, "dialects", tool, "approximate") else name
         flaws = _flaws(summary, tool, reading)
-        home = next((g for g in groups if g.flaws == flaws and _agree(g.reading, reading)), None)
+        home = next((g for g in groups if _belongs(g, kind, reading, flaws)), None)
         if home is None:
-            groups.append(Group([shown], [reading], flaws))
+            groups.append(Group(kind, [shown], [reading], flaws))
         else:
             home.names.append(shown)
             home.readings.append(reading)
+            home.flaws.extend(flaw for flaw in flaws if flaw not in home.flaws)
     return sorted(groups, key=lambda group: bool(group.flaws))
+
+
+def _belongs(group: Group, kind: str, reading: Reading, flaws: list[str]) -> bool:
+    if group.kind != kind or not all(_agree(reading, other) for other in group.readings):
+        return False
+    # A tool that prints no p99 cannot show the difference that the others' p99 shows.
+    return flaws == group.flaws or None in reading.figures_ms
 
 
 def _flaws(summary: Summary, tool: str, reading: Reading) -> list[str]:

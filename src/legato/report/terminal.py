@@ -6,12 +6,13 @@ that came from a server: control characters never reach the terminal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from legato.report import words
 from legato.report.advice import advice, next_command
 from legato.report.failures import failure_lines
-from legato.report.figures import UNKNOWN, ms, percent, significant, whole, within
+from legato.report.figures import UNKNOWN, ms, of, percent, significant, whole, within
 from legato.report.histogram import ASCII_BARS, UNICODE_BARS, histogram_lines
 from legato.report.instrument import instrument_lines
 from legato.report.lookup import (
@@ -26,7 +27,7 @@ from legato.report.lookup import (
     text,
 )
 from legato.report.page import Page
-from legato.report.peers import AGREEMENT, APPROXIMATE, Reading, own_reading, peer_groups
+from legato.report.peers import AGREEMENT, APPROXIMATE, own_reading, peer_groups
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +54,11 @@ ROWS = (
 ECHOES = {"chunk_gap_ms": "itl_ms", "ttft_intended_ms": "ttft_ms"}
 ECHO_LIMIT = 0.01
 COLUMNS = ("p50", "p90", "p99", "max", "mean")
+SPARED = ("mean", "p90", "max")  # left out, in this order, where the page is too narrow
+GAP_ROWS = ("itl_ms", "chunk_gap_ms")
+
+# What `legato bench` without a URL measures: the metronome as it is set without options.
+EMBEDDED = "built-in metronome (set: 10 ms a token, first after 20 ms)"
 
 
 def render(summary: Summary, console: Console) -> None:
@@ -74,12 +80,14 @@ def _title(page: Page, summary: Summary) -> None:
     streams = setting(summary, "concurrency")
     rate = setting(summary, "rate")
     duration_s = number(summary, "run", "duration_s")
+    embedded, warmup = setting(summary, "embedded") is True, finite(setting(summary, "warmup"))
     parts = [
-        text(summary, "run", "settings", "url"),
-        text(summary, "run", "settings", "model"),
+        EMBEDDED if embedded else text(summary, "run", "settings", "url"),
+        None if embedded else text(summary, "run", "settings", "model"),
         None if finite(streams) is None else f"{whole(streams)} at once",
         None if finite(rate) is None else f"{significant(rate)} requests/s",
-        f"{whole(count(summary, 'streams', 'total'))} requests",
+        of(count(summary, "streams", "total"), "request")
+        + (f" after {whole(warmup)} of warm-up" if warmup else ""),
         None if duration_s is None else f"in {ms(duration_s * 1000)}",
     ]
     page.line(" · ".join(part for part in parts if part))
@@ -93,15 +101,31 @@ def _headline(page: Page, summary: Summary) -> None:
 
 
 def _table(page: Page, summary: Summary) -> None:
-    rows = [(name, key) for name, key in ROWS if _worth_a_row(summary, key)]
-    cells = [[name, *(_figures(summary, key, page.width)[0])] for name, key in rows]
-    below = [["", *(_figures(summary, key, page.width)[1])] for _, key in rows]
-    lines = [line for pair in zip(cells, below, strict=True) for line in pair if any(line)]
-    page.figures(["", *COLUMNS], lines)
-    if any(UNKNOWN in line for line in cells):
-        page.line(f"{UNKNOWN} too few samples: 10 from 5 streams must lie beyond a percentile")
+    header, lines = _fitting_lines(summary, page.width)
+    page.figures(header, lines)
+    if any(UNKNOWN in line for line in lines):
+        page.line(
+            f"{UNKNOWN} not enough data: a percentile needs 10 samples, from 5 streams, above it;"
+            " raise --requests"
+        )
     page.line(_throughput(summary))
     page.gap()
+
+
+def _fitting_lines(summary: Summary, width: int) -> tuple[list[str], list[list[str]]]:
+    """(header, lines) with as many columns as fit: a figure is not broken over two lines."""
+    rows = [(name, key) for name, key in ROWS if _worth_a_row(summary, key)]
+    columns = list(COLUMNS)
+    for spared in (None, *SPARED):
+        columns = [column for column in columns if column != spared]
+        lines = []
+        for name, key in rows:
+            figures, below = _figures(summary, key, columns, width)
+            lines += [[name, *figures], *([["", *below]] if any(below) else [])]
+        header = ["", *columns]
+        if Page.columns_of([header, *lines]) <= width:
+            break
+    return header, lines
 
 
 def _worth_a_row(summary: Summary, key: str) -> bool:
@@ -119,12 +143,15 @@ def _worth_a_row(summary: Summary, key: str) -> bool:
     )
 
 
-def _figures(summary: Summary, key: str, width: int) -> tuple[list[str], list[str]]:
+def _figures(
+    summary: Summary, key: str, columns: Sequence[str], width: int
+) -> tuple[list[str], list[str]]:
     """(figures, what stands below them): narrow pages put the interval on a line of its own."""
     above, below = [], []
-    for column in COLUMNS:
+    for column in columns:
         figure, ends = number(summary, key, column), interval(summary, key, column)
-        around = "" if figure is None or ends is None else within(*ends, figure)
+        error = words.error_ms(summary, column if key in GAP_ROWS else "p50")
+        around = "" if figure is None or ends is None else within(*ends, figure, error)
         beside = around and width >= WIDE
         above.append(f"{ms(figure)} ({around})" if beside else ms(figure))
         below.append("" if beside else around)
@@ -174,19 +201,15 @@ def _peers(page: Page, summary: Summary) -> None:
     page.readings(
         ("mean", "p50", "p99", "TTFT"),
         [
-            (["legato"], _times(own_reading(summary))),
-            *(([", ".join(group.names), *group.flaws], _times(group.reading)) for group in groups),
+            (["legato"], [ms(figure) for figure in own_reading(summary).figures_ms]),
+            *(([", ".join(group.names), *group.notes], group.shown) for group in groups),
         ],
     )
     page.line(
-        f"Their formulas on our arrival times. Tools within {percent(AGREEMENT)} share a row, even"
-        f" where one prints fewer figures; {APPROXIMATE} is approximate."
+        f"Their formulas on our arrival times. Tools of one kind within {percent(AGREEMENT)} share"
+        f" a row; {APPROXIMATE} is approximate."
     )
     page.gap()
-
-
-def _times(reading: Reading) -> list[str]:
-    return [ms(figure) for figure in reading.figures_ms]
 
 
 def _failures(page: Page, summary: Summary) -> None:

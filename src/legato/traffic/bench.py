@@ -20,11 +20,13 @@ from legato.key import Key
 from legato.report.live import LiveView, Snapshot
 from legato.traffic import host, prompts, runner, target
 from legato.traffic.plan import Assignment, Load, Request
+from legato.traffic.pulse import PulseFile
 from legato.wire import endpoint as endpoints
 from legato.wire import folder as folders
 from legato.wire import spool
 from legato.wire.deadlines import Deadlines
 from legato.wire.endpoint import Endpoint
+from legato.wire.redaction import Redaction
 from legato.wire.tokens import load_tokenizer
 
 _PROMPT = "\x00prompt\x00"  # stands for the prompt while a body is taken apart
@@ -68,6 +70,8 @@ class Bench:
     pin: bool = False
     deadlines: Deadlines = field(default_factory=Deadlines)
     key: Key | None = None
+    key_from: str | None = None  # the name of the option or variable that held it
+    embedded: bool = False  # the target is our own metronome
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,7 @@ def run(bench: Bench, view: LiveView) -> Result:
     """Everything that can be wrong is found before the first request is sent."""
     api = apis.named(bench.api)
     _check(bench)
+    runner.check_descriptors(bench.load)
     endpoint = endpoints.parse_url(bench.url)
     endpoint = replace(endpoint, path=api.base_path(urlsplit(bench.url).path))
     addresses = endpoints.resolve(endpoint)
@@ -132,8 +137,8 @@ def run(bench: Bench, view: LiveView) -> Result:
         _discard_unless_sent(folder)
         raise
     _complete(folder, plan, outcome, ticks)
-    view.update(_decoding_snapshot())
-    _decode(bench, api, folder, partial=outcome.interrupted or bool(outcome.errors))
+    view.update(_decoding_snapshot(folder, bench.load.workers))
+    _decode(bench, folder, partial=outcome.interrupted or bool(outcome.errors))
     return Result(bench.out, outcome.interrupted, outcome.errors)
 
 
@@ -144,12 +149,11 @@ def _discard_unless_sent(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _decode(bench: Bench, api: apis.Api, folder: Path, *, partial: bool) -> None:
+def _decode(bench: Bench, folder: Path, *, partial: bool) -> None:
     """The recording; where that fails the capture stays, and the user is told where."""
-    secrets = _secrets(bench, api)
     kept = f"what was captured is in {folder}: read it with 'legato report {folder}'"
     try:
-        folders.finish(folder, bench.out, partial, secrets)
+        folders.finish(folder, bench.out, partial)
     except KeyboardInterrupt:
         raise InterruptedDecodeError(f"interrupted; {kept}") from None
     except RecordingError as error:
@@ -253,11 +257,13 @@ def _plan(
                 "model": found.model,
                 "served_by": found.served_by,
                 **load.settings(),
+                "embedded": bench.embedded,
                 "prompt_tokens": None if bench.prompt_file else bench.prompt_tokens,
                 "prompt_file": bench.prompt_file,
                 "output_tokens": bench.output_tokens,
                 "seed": bench.seed,
                 "cache_friendly": bench.cache_friendly,
+                "key_from": bench.key_from,
                 "tls": endpoint.tls,
                 "verified": endpoint.tls and not bench.insecure,
                 "proxy": endpoint.proxy and f"{endpoint.proxy.host}:{endpoint.proxy.port}",
@@ -282,6 +288,7 @@ def _plan(
             "sampling": json.dumps(sampling) if sampling else None,
             "tokenizer": bench.tokenizer and str(Path(bench.tokenizer).resolve()),
             "keep_text": bench.keep_text,
+            "redaction": Redaction.of(_secrets(bench, api)).document(),
         },
     }
 
@@ -304,5 +311,6 @@ def _complete(
         folders.write_plan(folder, plan)
 
 
-def _decoding_snapshot() -> Snapshot:
-    return Snapshot(0.0, 0, None, 0, None, 0.0, None, None, 0, None, "decoding")
+def _decoding_snapshot(folder: Path, workers: int) -> Snapshot:
+    done = sum(PulseFile(folder, worker).read()[0].done for worker in range(workers))
+    return Snapshot(0.0, 0, None, done, None, 0.0, None, None, 0, None, "decoding")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from legato.errors import UsageError
@@ -31,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     from legato.traffic import bench as benches
 
     with options.target(args.url) as url, LiveView() as view:
-        result = benches.run(make_bench(url, load, out), view)
+        bench = replace(make_bench(url, load, out), embedded=args.url is None)
+        result = benches.run(bench, view)
     for error in result.errors:
         print(f"legato: {error}", file=sys.stderr)
     return present([result.out], as_json=args.json, interrupted=result.interrupted)

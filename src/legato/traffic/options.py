@@ -8,11 +8,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legato import key
 from legato.errors import UsageError
+from legato.legible import sentence
 from legato.traffic.plan import Load, check_load, check_seconds
 
 if TYPE_CHECKING:
@@ -33,7 +37,12 @@ def add_url(parser: argparse.ArgumentParser) -> None:
 def add_load(parser: argparse.ArgumentParser) -> None:
     """One load: a number of streams or a rate, and how long."""
     load = parser.add_argument_group("load")
-    load.add_argument("--concurrency", type=int, metavar="N", help="streams kept open (10)")
+    load.add_argument(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="streams kept open (10, or as many as there are requests)",
+    )
     load.add_argument(
         "--rate",
         metavar="R",
@@ -41,7 +50,10 @@ def add_load(parser: argparse.ArgumentParser) -> None:
     )
     add_spacing(load)
     load.add_argument(
-        "--requests", type=int, metavar="N", help="requests in all (10 for each stream kept open)"
+        "--requests",
+        type=int,
+        metavar="N",
+        help="requests counted, after the warm-up (10 for each stream kept open)",
     )
     load.add_argument("--duration", type=float, metavar="S", help="seconds of sending, instead")
     load.add_argument(
@@ -49,7 +61,7 @@ def add_load(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="first requests not counted (%(default)s)",
+        help="requests sent first and not counted (%(default)s)",
     )
     add_workers(load)
 
@@ -67,13 +79,24 @@ def add_spacing(load: argparse._ArgumentGroup) -> None:
 
 
 def add_workers(load: argparse._ArgumentGroup) -> None:
-    load.add_argument("--workers", type=int, metavar="N", help="processes that send and read")
+    load.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="processes that send and read (one for each 256 streams, at most half the CPUs)",
+    )
     load.add_argument("--pin", action="store_true", help="pin each worker to a CPU")
 
 
 def add_asking(parser: argparse.ArgumentParser) -> None:
     ask = parser.add_argument_group("what is asked")
-    ask.add_argument("--api", default="chat", metavar="NAME", help="chat or completions (chat)")
+    ask.add_argument(
+        "--api",
+        default="chat",
+        metavar="NAME",
+        help="chat, completions, responses, anthropic, ollama, ollama-generate, tgi, triton,"
+        " llamacpp, or the FILE.toml or .json of a template (%(default)s)",
+    )
     ask.add_argument("--model", metavar="NAME", help="default: the first the endpoint lists")
     ask.add_argument(
         "--prompt-tokens", type=int, metavar="N", help="about so many tokens a prompt (256)"
@@ -155,7 +178,6 @@ def load_of(args: argparse.Namespace) -> Load:
 
 def bench_maker(args: argparse.Namespace) -> MakeBench:
     """Everything about a run but its URL, its load and its place, checked."""
-    from legato import key
     from legato.wire.deadlines import Deadlines
 
     if args.prompt_file is not None and args.prompt_tokens is not None:
@@ -167,10 +189,15 @@ def bench_maker(args: argparse.Namespace) -> MakeBench:
         check_seconds(f"--{name.replace('_', '-')}-timeout", getattr(deadlines, f"{name}_s"))
     headers, extra_body = _headers(args.header), _json(args.extra_body)
     secret = key.find(args.api_key_file)
+    key_from = None if secret is None else _key_source(args.api_key_file)
+    warned: set[str] = set()
 
     def make(url: str, load: Load, out: Path) -> Bench:
         from legato.traffic import bench as benches
 
+        if key_from is not None and url not in warned:
+            warned.add(url)
+            _warn_of_plain_key(url, key_from)
         return benches.Bench(
             url=url,
             load=load,
@@ -192,9 +219,26 @@ def bench_maker(args: argparse.Namespace) -> MakeBench:
             pin=args.pin,
             deadlines=deadlines,
             key=secret,
+            key_from=key_from,
         )
 
     return make
+
+
+def _key_source(file: str | None) -> str:
+    """Where the key came from, by name; the user may have forgotten that the variable is set."""
+    if file is not None:
+        return "--api-key-file"
+    return next(name for name in key.VARIABLES if os.environ.get(name))
+
+
+def _warn_of_plain_key(url: str, key_from: str) -> None:
+    from legato.wire.endpoint import parse_url
+
+    endpoint = parse_url(url)
+    if not endpoint.tls and not endpoint.is_loopback:
+        told = f"legato: the key of {key_from} goes to {endpoint.url} without encryption"
+        print(sentence(told, sys.stderr.encoding), file=sys.stderr)
 
 
 def check_url(url: str | None) -> None:

@@ -81,7 +81,7 @@ def check_load(
         check_seconds("--duration", duration_s)
     arrivals = _arrivals(rate, spacing, burstiness, seed, duration_s)
     if arrivals is None and concurrency is None:
-        concurrency = DEFAULT_CONCURRENCY
+        concurrency = _default_concurrency(requests, warmup, workers)
     if requests is None and duration_s is None and (arrivals is None or arrivals.is_endless):
         requests = DEFAULT_REQUESTS_A_SLOT * concurrency if concurrency else 100
     if concurrency is not None and requests is not None and requests + warmup < concurrency:
@@ -113,6 +113,12 @@ def _arrivals(
         if not 0.001 <= burstiness <= 1000:
             raise UsageError(f"--burstiness {burstiness:g} must be between 0.001 and 1000")
     return Arrivals(parse_rate(rate, duration_s), spacing, burstiness or 1.0, seed)
+
+
+def _default_concurrency(requests: int | None, warmup: int, workers: int | None) -> int:
+    """No more streams than there are requests, since nobody asked for them."""
+    wanted = max(DEFAULT_CONCURRENCY, workers or 1)
+    return wanted if requests is None else min(wanted, requests + warmup)
 
 
 def _default_workers(concurrency: int | None) -> int:

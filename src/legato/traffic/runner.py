@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from legato.errors import RecordingError
+from legato.errors import RecordingError, UsageError
 from legato.report.live import LiveView, Snapshot
 from legato.traffic.plan import Assignment, Load
 from legato.traffic.pulse import PulseFile
@@ -24,6 +25,7 @@ from legato.wire.sketch import Sketch
 _READY_TIMEOUT_S = 30.0
 _LEAD_NS = 20_000_000  # between `go` and the start, so that all workers start together
 _WATCH_S = 0.05
+_DESCRIPTORS_BESIDE_STREAMS = 16
 _FREE_BYTES_A_WORKER = 64 * 1024 * 1024
 
 
@@ -48,6 +50,17 @@ def check_disk(folder: Path, workers: int) -> None:
         raise RecordingError(
             f"{folder} has {free // 2**20} MiB free; a run needs"
             f" {workers * _FREE_BYTES_A_WORKER // 2**20} MiB to start"
+        )
+
+
+def check_descriptors(load: Load) -> None:
+    """Every stream needs a file descriptor; a worker may raise its limit to the hard one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = max(slots(load)) + _DESCRIPTORS_BESIDE_STREAMS
+    if hard != resource.RLIM_INFINITY and needed > hard:
+        raise UsageError(
+            f"{max(slots(load))} streams a worker need {needed} file descriptors and the limit is"
+            f" {hard}: raise it (ulimit -n), or use more --workers or fewer streams"
         )
 
 

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         args.url, make_bench, list(zip(levels, loads, strict=True)), folder, slo
     )
     if failure is not None and not runs:
-        _remove_if_empty(folder)
+        remove_if_empty(folder)
         raise failure
     _present(runs, slo, folder, as_json=args.json)
     if failure is not None:
@@ -80,7 +80,7 @@ def make_folder(name: str | None, prefix: str) -> Path:
     return folder
 
 
-def _remove_if_empty(folder: Path) -> None:
+def remove_if_empty(folder: Path) -> None:
     if not any(folder.iterdir()):
         folder.rmdir()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from legato.report.figures import ms, of, percent, significant, within
+from legato.report.figures import ms, of, percent, significant
 from legato.report.lookup import interval, number
 from legato.report.page import Page
 from legato.traffic.level import LevelRun
@@ -20,6 +20,7 @@ def render(runs: Sequence[LevelRun], slo: str | None, page: Page) -> None:
         page.line("No level was completed.")
         return
     found = describe(runs, slo)
+    page.line("times in ms, 95 % their intervals; tokens and requests a second")
     page.figures(_header(runs, slo), [_row(run, slo) for run in runs])
     page.gap()
     _curve(runs, page)
@@ -28,19 +29,20 @@ def render(runs: Sequence[LevelRun], slo: str | None, page: Page) -> None:
 
 
 def _header(runs: Sequence[LevelRun], slo: str | None) -> list[str]:
-    load = "streams" if runs[0].level.by == "concurrency" else "requests/s"
-    head = [load, "ITL p50", "95 %", "p99", "95 %", "TTFT p50", "p90", "tokens/s"]
-    return [*head, "goodput/s"] if slo else [*head, "req/s"]
+    load = "streams" if runs[0].level.by == "concurrency" else "req/s"
+    head = [load, "ITL p50", "95 %", "p99", "95 %", "TTFT p50", "p90", "tok/s"]
+    return [*head, "good/s" if slo else "req/s"]
 
 
 def _row(run: LevelRun, slo: str | None) -> list[str]:
+    """Times in ms: one unit down a column is read at a glance."""
     summary = run.summary
     rate = number(summary, "goodput", "requests_per_s") if slo else summary["requests_per_s"]
     cells = [f"{run.level.value:g}{_mark(run)}"]
     for quantile in ("p50", "p99"):
         value, ends = number(summary, "itl_ms", quantile), interval(summary, "itl_ms", quantile)
-        cells += [ms(value), "" if value is None or ends is None else within(*ends, value)]
-    cells += [ms(number(summary, "ttft_ms", quantile)) for quantile in ("p50", "p90")]
+        cells += [_number(value), "" if ends is None else "–".join(_number(end) for end in ends)]
+    cells += [_number(number(summary, "ttft_ms", quantile)) for quantile in ("p50", "p90")]
     cells += [_number(summary["tps"]["system"]), _number(rate)]
     return cells
 

@@ -7,7 +7,7 @@ import http.client
 import json
 import socket
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from legato.apis import Api
 from legato.apis.api import with_model
@@ -69,9 +69,19 @@ def _word_for_it(api: Api, endpoint: Endpoint, path: str, status: int, model: st
         raise UsageError(f"{endpoint.url} has no model {model!r}: {path} answered {status}")
     if model is None and api.names_model:
         raise UsageError(
-            f"{endpoint.url}{path} answered {status} and no list of models: give --model"
+            f"{endpoint.url}{path} answered {status} and no list of models:"
+            f" {_base_meant(endpoint)}give --model"
         )
     return Target(model or _UNNAMED, None)
+
+
+def _base_meant(endpoint: Endpoint) -> str:
+    """What was meant where a URL goes on after the usual base."""
+    before, base, after = endpoint.path.partition("/v1/")
+    if not after:
+        return ""
+    meant = replace(endpoint, path=before + base.rstrip("/"))
+    return f"did you mean {meant.url}? If not, "
 
 
 def _chosen(
@@ -97,7 +107,8 @@ def _listed(names: list[str]) -> str:
 def _models(api: Api, body: bytes) -> dict[str, str | None] | None:
     assert api.listing is not None
     try:
-        return api.listing.models(json.loads(body))
+        models = api.listing.models(json.loads(body))
+        return {name: by if isinstance(by, str) else None for name, by in models.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

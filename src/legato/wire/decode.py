@@ -19,9 +19,11 @@ from legato.wire import spool
 from legato.wire.clock import Clock
 from legato.wire.events import EventTooLongError, JsonLines, ServerSentEvents
 from legato.wire.framer import Framer, Head
+from legato.wire.redaction import Redaction
 from legato.wire.tokens import Tokenizer, count
 
 MAX_ERROR_CHARACTERS = 300
+_KEPT_CHARACTERS = 4096  # of a server's words, as far as they are searched for secrets
 _KEPT_BODY_BYTES = 64 * 1024
 
 
@@ -37,7 +39,9 @@ class Decoding:
     sampling: str | None = None
     tokenizer: Tokenizer | None = None
     keep_text: bool = False
-    secrets: tuple[str, ...] = ()  # never to be repeated, whatever the server sends back
+    redaction: Redaction = field(
+        default_factory=Redaction
+    )  # what is never repeated, whatever the server sends back
 
 
 @dataclass(slots=True)
@@ -257,7 +261,7 @@ class _Response:
         return next((value for value in found if value is not None), None)
 
     def _texts(self) -> list[str]:
-        return [self._without_secrets(chunk.text) or "" for chunk in self._chunks]
+        return [self._decoding.redaction.apply(chunk.text) for chunk in self._chunks]
 
     # --- how it ended -----------------------------------------------------------------------
 
@@ -271,8 +275,7 @@ class _Response:
         if text is not None:
             # JSON can spell half of a surrogate pair, which nothing that stores text can hold.
             text = text.encode("utf-8", "replace").decode()
-            for secret in self._decoding.secrets:
-                text = text.replace(secret, "[key]")
+            text = self._decoding.redaction.apply(text[:_KEPT_CHARACTERS])
         return text
 
     def _verdict(self) -> tuple[str, str | None]:

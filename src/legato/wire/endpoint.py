@@ -9,8 +9,9 @@ import socket
 import ssl
 from base64 import b64encode
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from legato.errors import TargetError, UsageError
@@ -62,6 +63,14 @@ class Endpoint:
             return self.authority.rpartition(":")[0]
         return self.authority
 
+    @property
+    def is_loopback(self) -> bool:
+        """By its name alone: nothing is looked up."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost" or self.host.endswith(".localhost")
+
 
 def parse_url(url: str) -> Endpoint:
     """`http://host:8000/v1`; a URL without a path gets `/v1`. The proxy is the environment's."""
@@ -87,6 +96,9 @@ def parse_url(url: str) -> Endpoint:
         raise UsageError(f"the URL {url!r} has a port that is not 1 to 65535")
     if not parts.hostname:
         raise UsageError(f"the URL {url!r} names no host")
+    _check_host(parts.hostname, url)
+    if bad := next((c for c in parts.path if not "!" <= c <= "~"), None):
+        raise UsageError(f"the path of the URL {url!r} holds {bad!r}; write it as {quote(bad)}")
     tls = parts.scheme == "https"
     path = parts.path.rstrip("/") or "/v1"
     return Endpoint(
@@ -96,6 +108,18 @@ def parse_url(url: str) -> Endpoint:
         tls,
         _proxy_for(parts.hostname, port) if tls else None,
     )
+
+
+def _check_host(host: str, url: str) -> None:
+    """A name that the resolver and a Host header can carry, or an address."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise UsageError(f"the URL {url!r} has a host that is no name: {host!r}") from None
+    if not host.isascii():
+        raise UsageError(f"the host of {url!r} is not ASCII; write {host.encode('idna').decode()}")
+    if bad := next((c for c in host if not c.isalnum() and c not in "-._:%"), None):
+        raise UsageError(f"the URL {url!r} has a host with {bad!r} in it")
 
 
 def _proxy_for(host: str, port: int | None) -> Proxy | None:
@@ -124,8 +148,9 @@ def resolve(endpoint: Endpoint) -> list[Address]:
         host, port = endpoint.proxy.host, endpoint.proxy.port
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise TargetError(f"the host {host!r} cannot be resolved: {error.strerror}") from None
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no name"
+        raise TargetError(f"the host {host!r} cannot be resolved: {why}") from None
     return [(int(family), address) for family, _, _, _, address in found]
 
 

@@ -23,6 +23,7 @@ from legato.reading import read
 from legato.recording import PHASES, Recording, RecordingWriter, Stream, table_of
 from legato.wire import part, spool
 from legato.wire.decode import Decoding, WorkerFacts, decode_worker
+from legato.wire.redaction import Redaction
 from legato.wire.tokens import load_tokenizer
 
 PLAN = "plan.json"
@@ -56,24 +57,23 @@ def write_plan(folder: Path, plan: dict[str, Any]) -> None:
     temporary.replace(folder / PLAN)
 
 
-def load(path: str | Path, secrets: tuple[str, ...] = ()) -> Recording:
-    """A recording from a Parquet file, a folder of them, or what an unfinished run left, in
-    which `secrets` are not repeated."""
+def load(path: str | Path) -> Recording:
+    """A recording from a Parquet file, a folder of them, or what an unfinished run left."""
     path = Path(path)
     if (path / PLAN).is_file():
-        return _decode_folder(path, secrets)
+        return _decode_folder(path)
     return read(path)
 
 
-def finish(folder: Path, out: Path, partial: bool, secrets: tuple[str, ...] = ()) -> None:
+def finish(folder: Path, out: Path, partial: bool) -> None:
     """Decode the capture, write `out` atomically and remove the folder with its raw text."""
     plan = _plan(folder)
     workers = spool.workers(folder)
     if len(workers) > 1:
-        task = {"folder": str(folder), "decoding": plan["decoding"], "secrets": secrets}
+        task = {"folder": str(folder), "decoding": plan["decoding"]}
         facts = part.decode_all([{**task, "worker": worker} for worker in workers])
     else:
-        facts = [decode_part(folder, worker, plan["decoding"], secrets) for worker in workers]
+        facts = [decode_part(folder, worker, plan["decoding"]) for worker in workers]
     parts = [_part(folder, worker) for worker in workers]
     meta = _meta(plan, facts, partial)
     _merge(parts, out, meta)
@@ -84,21 +84,19 @@ def _part(folder: Path, worker: int) -> Path:
     return folder / f"part-{worker:03d}.parquet"
 
 
-def decode_part(
-    folder: Path, worker: int, document: dict[str, Any], secrets: tuple[str, ...]
-) -> dict[str, Any]:
+def decode_part(folder: Path, worker: int, document: dict[str, Any]) -> dict[str, Any]:
     """One worker's capture into its part of the recording; returns what it says of the run."""
     facts = WorkerFacts()
     with RecordingWriter(_part(folder, worker), {}) as writer:
-        for table in _tables(folder, worker, _decoding(document, secrets), facts):
+        for table in _tables(folder, worker, _decoding(document), facts):
             writer.write(table)
     return _facts(facts)
 
 
-def _decode_folder(folder: Path, secrets: tuple[str, ...]) -> Recording:
+def _decode_folder(folder: Path) -> Recording:
     """What a crash left, decoded in memory; the folder is not touched."""
     plan = _plan(folder)
-    decoding = _decoding(plan["decoding"], secrets)
+    decoding = _decoding(plan["decoding"])
     tables, all_facts = [], []
     for worker in spool.workers(folder):
         facts = WorkerFacts()
@@ -137,13 +135,13 @@ def _plan(folder: Path) -> dict[str, Any]:
     return plan
 
 
-def _decoding(document: dict[str, Any], secrets: tuple[str, ...]) -> Decoding:
+def _decoding(document: dict[str, Any]) -> Decoding:
     values = dict(document)
     tokenizer = values.pop("tokenizer")
     return Decoding(
         api=apis.named(values.pop("api")),
         tokenizer=load_tokenizer(tokenizer) if tokenizer else None,
-        secrets=secrets,
+        redaction=Redaction.read(values.pop("redaction")),
         **values,
     )
 

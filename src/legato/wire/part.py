@@ -1,7 +1,6 @@
 """A process that decodes one worker's capture: `folder.finish` starts one for each worker.
 
-It is told its task on standard input and answers on standard output, both in JSON. The task may
-hold the key, so it goes nowhere else.
+It is told its task on standard input and answers on standard output, both in JSON.
 """
 
 from __future__ import annotations
@@ -62,9 +61,7 @@ def main() -> int:
         return 0  # the parent died before it said anything
     task = json.loads(text)
     try:
-        answer = decode_part(
-            Path(task["folder"]), task["worker"], task["decoding"], tuple(task["secrets"])
-        )
+        answer = decode_part(Path(task["folder"]), task["worker"], task["decoding"])
     except LegatoError as error:
         answer = {"error": str(error)}
     print(json.dumps(answer))

@@ -77,6 +77,7 @@ def config(theme: Theme) -> dict[str, Any]:
         "background": theme.paper,
         "font": FONT,
         "view": {"stroke": None},
+        "title": {"anchor": "start", "color": theme.ink},
         "axis": {
             "domainColor": theme.muted,
             "gridColor": theme.grid,

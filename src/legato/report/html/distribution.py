@@ -130,7 +130,7 @@ def _quantile_layers(summary: Summary, x: dict[str, Any]) -> list[dict[str, Any]
     return [
         {
             "data": data,
-            "mark": {"type": "rect", "style": "tail", "opacity": 0.18, "strokeWidth": 0},
+            "mark": {"type": "rect", "style": "tail", "opacity": 0.14, "strokeWidth": 0},
             "encoding": across | {"x": x | {"field": "low"}, "x2": {"field": "high"}},
         },
         {

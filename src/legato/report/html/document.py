@@ -169,7 +169,8 @@ def _roll(made: Roll) -> Markup:
                 "canvas",
                 id="roll-canvas",
                 tabindex="0",
-                role="img",
+                role="application",
+                aria_roledescription="piano roll",
                 aria_label=f"Piano roll of {len(made.rows):,} streams",
                 aria_describedby="roll-status roll-keys",
             ),
@@ -189,7 +190,8 @@ def _navigation(contents: Iterable[str]) -> Markup:
 
 
 def _footer(summary: Summary) -> Markup:
-    made_of = ", ".join(recordings(summary)) or "a recording"
+    # Names, not paths: a page is sent to people who need not know where it was made.
+    made_of = ", ".join(Path(path).name for path in recordings(summary)) or "a recording"
     licences = [element("pre", _asset(name)) for name in LICENCES]
     return element(
         "footer",
@@ -223,7 +225,7 @@ def _chart_data(drawn: list[Chart]) -> dict[str, object]:
 
 def _name(summary: Summary) -> str:
     model = text(summary, "run", "settings", "model")
-    return model or next(iter(recordings(summary)), "report")
+    return model or "report"
 
 
 def _document(title: str, body: Iterable[Child]) -> str:

@@ -16,6 +16,7 @@ from legato.report.html.chart import Chart
 TIME_BINS = 120
 GAP_BINS = 44
 OPEN_POINTS = 400
+LOWEST_SHARE = 0.002  # of gaps may be shorter than the axis shows: they are in its lowest row
 GAPS_A_POINT = 1500  # of the lines: enough for a p99 in nearly every one
 
 
@@ -36,7 +37,7 @@ def over_time(itl: Samples, occupied: Occupancy) -> Chart:
             "Colour: how many token gaps of that length ended in each"
             f" {_span(length_s / TIME_BINS)} (log scale). Lines: p50 and p99, where enough gaps lie"
             " beyond them. Below: streams open. A band that rises with the streams is load; marks"
-            " far above it are stalls."
+            " far above it are stalls. The lowest row also holds all shorter gaps."
         ),
         spec={
             "vconcat": [
@@ -60,9 +61,8 @@ def _span(seconds: float) -> str:
 def _gaps(itl: Samples, start_ns: int, end_ns: int, x: dict[str, Any]) -> dict[str, Any]:
     which = _time_bin(itl, start_ns, end_ns, TIME_BINS)
     bin_s = (end_ns - start_ns) / NS_PER_S / TIME_BINS
-    low_ms, high_ms = axes.domain_ms(
-        float(itl.value_ns[0]) / NS_PER_MS, float(itl.value_ns[-1]) / NS_PER_MS
-    )
+    low_ms, high_ms = axes.domain_ms(_lowest_ms(itl), float(itl.value_ns[-1]) / NS_PER_MS)
+    high_ms *= (high_ms / low_ms) ** 0.04  # so that a p99 at the very top is a line, not an edge
     y = {
         "type": "quantitative",
         "scale": axes.log_scale(low_ms, high_ms),
@@ -136,6 +136,11 @@ def _line_layers(
             for look, width in (("halo", 4), (style, 0))
         ]
     return layers
+
+
+def _lowest_ms(itl: Samples) -> float:
+    """A handful of tiny gaps must not press all others into the top of the chart."""
+    return (sample.quantile(itl, LOWEST_SHARE) or 0.0) / NS_PER_MS
 
 
 def _time_bin(itl: Samples, start_ns: int, end_ns: int, bins: int) -> Ints:

@@ -223,8 +223,8 @@ def tools(summary: Summary) -> Markup:
             element(
                 "p",
                 "Their formulas on our arrival times, so with a perfect clock: a tool's own delay"
-                f" comes on top. Tools within {percent(AGREEMENT)} share a row; {APPROXIMATE} is"
-                " approximate.",
+                " comes on top. A tool that prints no ITL is shown by its TPOT. Tools within"
+                f" {percent(AGREEMENT)} share a row; {APPROXIMATE} is approximate.",
                 class_="note",
             ),
         ]
@@ -263,10 +263,15 @@ def _flat(group: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
     for name, held in group.items():
         if isinstance(held, Mapping):
             lines += _flat(held, f"{before}{name}.")
-        elif held is not None:
-            shown = {True: "yes", False: "no"}[held] if isinstance(held, bool) else str(held)
-            lines.append((f"{before}{name}".replace("_", " "), shown))
+        elif held not in (None, [], ""):
+            lines.append((f"{before}{name}".replace("_", " "), _shown(held)))
     return lines
+
+
+def _shown(held: Any) -> str:
+    if isinstance(held, bool):
+        return "yes" if held else "no"
+    return f"{held:.6g}" if isinstance(held, float) else str(held)
 
 
 def _bullets(sentences: Sequence[str]) -> Markup | None:
