@@ -1,26 +1,34 @@
 """How often `legato compare` sees a difference that is not there, and finds one that is.
 
-    python -m benchmarks.compare [--comparisons 100]
+    python -m benchmarks.compare [--comparisons 100] [--live 0]
 
 Each scenario simulates recordings of 200 streams of 100 tokens. A/A: both sides come from one
 process; a difference on the primary figure (itl.p50) is a false alarm, of which 5 in 100 are
-expected. A/B: side B's gaps are 5 % longer. Nothing is timed here.
+expected. A/B: side B's gaps are 5 % longer. Nothing is timed there. `--live N` adds N of each kind
+by `legato compare --live` against two metronomes with drawn gaps, 5 rounds each.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from legato.compare.comparison import Comparison, Side, compare
+from legato.metronome.launch import running
+from legato.metronome.pattern import Pattern
 from legato.recording import CONTENT, HAS_CHOICES, Recording, Stream
 
 STREAMS, TOKENS, SLOTS = 200, 100, 20
 SLOWER = 1.05
+LIVE_GAP_MS = 8.0
 NS_PER_MS = 1_000_000
 EPOCH_NS = 1_700_000_000_000_000_000
 
@@ -126,10 +134,28 @@ def covers(comparison: Comparison, slowness: float) -> bool:
     return ratio.low <= slowness <= ratio.high
 
 
+def live(slowness: float, seed: int) -> str:
+    """The sentence of one `legato compare --live`; its verdict first."""
+    slow = Pattern(gap_ms=LIVE_GAP_MS * slowness, draw="lognormal", seed=2 * seed)
+    plain = Pattern(gap_ms=LIVE_GAP_MS, draw="lognormal", seed=2 * seed + 1)
+    with running(plain) as a, running(slow) as b, tempfile.TemporaryDirectory() as name:
+        load = ["--concurrency", "8", "--requests", "40", "--output-tokens", "50"]
+        kept = ["--out", str(Path(name) / "runs"), "--force", "--json"]
+        done = subprocess.run(
+            [sys.executable, "-m", "legato.cli", "compare", "--live", a.url, b.url, *load, *kept],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    (found,) = json.loads(done.stdout)["comparisons"]
+    return f"{found['verdict']}: {found['sentence']}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
     parser.add_argument("--comparisons", type=int, default=100, help="of each kind, a scenario")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--live", type=int, default=0, help="live comparisons of each kind")
     options = parser.parse_args(arguments)
     n = options.comparisons
     print(f"{n} A/A and {n} A/B comparisons a scenario; primary figure itl.p50 at 95 %")
@@ -155,6 +181,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if scenario.must_hold:
             good &= alarms <= MOST_FALSE_ALARMS * n and found >= LEAST_FOUND * n
     print("the last one is why one run a side prints that between-run variance is unknown")
+    for number in range(options.live):
+        print(f"live A/A        {live(1.0, number)}", flush=True)
+        print(f"live 5 % slower {live(SLOWER, number)}", flush=True)
     return 0 if good else 1
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -285,8 +287,9 @@ class Recording:
         try:
             return self.table.to_pandas()
         except ImportError as error:
+            pip = f"{shlex.quote(sys.executable)} -m pip install pandas"
             raise RecordingError(
-                "to_pandas() needs pandas, which is not installed: pip install 'legato[pandas]'"
+                f"to_pandas() needs pandas, which is not installed: {pip}"
             ) from error
 
     def write(self, path: str | os.PathLike[str]) -> None:

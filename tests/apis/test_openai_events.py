@@ -267,3 +267,23 @@ def test_without_a_number_of_output_tokens_none_is_asked_for() -> None:
 def test_an_api_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(UsageError, match=r"'smoke'.*chat, completions"):
         apis.named("smoke")
+
+
+@pytest.mark.parametrize(
+    ("delta", "kind", "text"),
+    [
+        ({"refusal": "I cannot"}, CONTENT, "I cannot"),
+        (
+            {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+            CONTENT,
+            "ab",
+        ),
+        ({"reasoning_content": "so ", "content": "yes"}, CONTENT, "so yes"),
+        ({"function_call": {"name": "f", "arguments": "{"}}, TOOL, "f{"),
+        ({"tool_calls": [{"index": 0, "function": {"arguments": ""}}]}, OTHER, ""),
+    ],
+)
+def test_deltas_that_real_servers_send(delta: dict[str, Any], kind: int, text: str) -> None:
+    chunk = decode_chat(json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode())
+    assert (chunk.kind, chunk.text) == (kind, text)
+    assert bool(chunk.flags & EMPTY) == (not text)

@@ -70,7 +70,7 @@ def test_a_cache_that_cannot_be_written_is_told(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(RecordingError, match="could not be kept in .*: Not a directory"):
+    with pytest.raises(RecordingError, match=r"could not be kept in .*: Not a directory"):
         profile.save(GOOD, tls=False)
 
 

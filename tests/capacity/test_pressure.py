@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legato.capacity.pressure import MOST_PRESSURE, judge, with_implied, worst
@@ -50,6 +50,7 @@ def judged(recording: Recording, slo: str, **summary: Any) -> Any:
     return one
 
 
+@settings(max_examples=25, deadline=None)
 @given(st.integers(min_value=1, max_value=200), st.integers(min_value=1, max_value=200))
 def test_pressure_of_a_time_is_the_log_of_figure_over_limit(gap_ms: int, limit_ms: int) -> None:
     one = judged(made(gap_ms, streams=6, tokens=12), f"itl.p50<={limit_ms}ms")

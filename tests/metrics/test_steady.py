@@ -27,7 +27,7 @@ def closed(*streams: Stream) -> Recording:
 
 
 def phases(of: Recording) -> list[str]:
-    return of.strings("phase").tolist()
+    return [str(phase) for phase in of.strings("phase")]
 
 
 def test_the_first_generation_and_the_drain_are_left_out() -> None:

@@ -13,6 +13,7 @@ from metronome_client import ask
 
 from legato.errors import UsageError
 from legato.metronome import command, truth
+from legato.metronome.launch import running
 from legato.metronome.pattern import FAULTS, Pattern, fields
 
 PROGRAM = """
@@ -59,7 +60,7 @@ def test_it_says_where_it_listens_and_when_stopped_how_late_it_was(
     out, problems = process.communicate(timeout=20)
     assert process.returncode == 0
     assert problems == ""
-    assert "1 requests, 8 events in 5 writes. Its own lateness: p50" in out
+    assert "Stopped: 1 request, 8 events in 5 writes. Its own lateness: p50" in out
     assert len(truth.load(path).events) == 8
 
 
@@ -74,7 +75,9 @@ def test_every_field_of_the_pattern_is_an_option_with_its_default() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--gap-ms", "-1"), "gap_ms is -1.0; it must be from 0"),
+        (("--gap-ms", "-1"), "--gap-ms is -1.0; it must be from 0"),
+        (("--stall-at", "5"), "--stall-at and --stall-chance need --stall-ms, the length"),
+        (("--stall-ms", "5"), "--stall-ms needs --stall-at or --stall-chance"),
         (("--tls-cert", "a.pem"), "--tls-cert and --tls-key go together"),
         (("--port", "99999"), "the port is 99999; it must be from 0 to 65535"),
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),
@@ -85,6 +88,22 @@ def test_wrong_usage_is_told_in_one_sentence(arguments: tuple[str, ...], words: 
         command.run(parse(*arguments))
     assert words in str(problem.value)
     assert problem.value.exit_code == 2
+
+
+def test_help_shows_the_default_of_every_switch(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse("--help")
+    shown = " ".join(capsys.readouterr().out.split())
+    for item in fields():
+        if isinstance(item.default, bool):
+            assert f"{item.metadata['about']} ({'on' if item.default else 'off'})" in shown
+
+
+def test_a_request_s_own_pattern_is_refused_in_the_names_of_its_json() -> None:
+    with running(Pattern()) as metronome:
+        reply = ask(metronome.port, metronome={"gap_ms": "{}"})
+    assert reply.status == 400
+    assert "gap_ms is '{}'; it must be a number" in reply.body.decode()
 
 
 def test_the_command_and_the_server_load_neither_numpy_nor_pyarrow() -> None:

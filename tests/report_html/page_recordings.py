@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -73,3 +74,8 @@ def failed() -> Recording:
 
 def page(recording: Recording) -> str:
     return render(recording, summarise(recording))
+
+
+@cache
+def uneven_page() -> str:
+    return page(uneven())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from page_recordings import failed, page, stream, uneven
+from page_recordings import failed, page, stream, uneven_page
 
 from legato.recording import Recording
 
@@ -50,14 +50,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Opens a recording's page from disk; afterwards nothing may have complained or been asked."""
+    """Opens a page from disk; afterwards nothing may have complained or been asked."""
     complaints: list[str] = []
     requests: list[str] = []
     tabs: list[Tab] = []
 
-    def open_page(recording: Recording, **options: str) -> Tab:
+    def open_page(html: str, **options: str) -> Tab:
         file = tmp_path / f"{len(tabs)}.html"
-        file.write_text(page(recording), encoding="utf-8")
+        file.write_text(html, encoding="utf-8")
         tab = browser.new_page(viewport={"width": 1280, "height": 900}, **options)  # type: ignore[arg-type]
         tabs.append(tab)
         tab.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
@@ -95,7 +95,7 @@ def painted_colours(tab: Tab) -> int:
 
 
 def test_every_chart_and_the_piano_roll_are_drawn(opened: Opener) -> None:
-    tab = opened(uneven())
+    tab = opened(uneven_page())
     places = tab.locator("[data-chart]")
     assert places.count() == 5
     for index in range(5):
@@ -111,11 +111,11 @@ def test_every_chart_and_the_piano_roll_are_drawn(opened: Opener) -> None:
 def test_a_page_with_little_to_show_opens_without_a_complaint(
     opened: Opener, recording: Recording
 ) -> None:
-    assert opened(recording).locator("h1").count() == 1
+    assert opened(page(recording)).locator("h1").count() == 1
 
 
 def test_what_a_server_said_does_not_run(opened: Opener) -> None:
-    tab = opened(failed())
+    tab = opened(page(failed()))
     assert tab.title() != "owned"
     assert tab.locator("img").count() == 0
     assert "onerror" in tab.locator("#failures").inner_text()
@@ -123,9 +123,7 @@ def test_what_a_server_said_does_not_run(opened: Opener) -> None:
 
 def test_a_script_that_was_slipped_in_would_be_refused(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    html = page(uneven(streams=3)).replace(
-        "</main>", "<script>document.title='owned'</script></main>"
-    )
+    html = uneven_page().replace("</main>", "<script>document.title='owned'</script></main>")
     file.write_text(html, encoding="utf-8")
     tab = browser.new_page()
     tab.goto(file.as_uri())
@@ -134,7 +132,7 @@ def test_a_script_that_was_slipped_in_would_be_refused(browser: Browser, tmp_pat
 
 
 def test_the_piano_roll_obeys_the_keys(opened: Opener) -> None:
-    tab = opened(uneven())
+    tab = opened(uneven_page())
     canvas, status = tab.locator("#roll-canvas"), tab.locator("#roll-status")
     canvas.focus()
     canvas.press("n")
@@ -156,7 +154,7 @@ def test_the_piano_roll_obeys_the_keys(opened: Opener) -> None:
 
 
 def test_a_stall_in_the_table_leads_to_its_place_in_the_piano_roll(opened: Opener) -> None:
-    tab = opened(uneven())
+    tab = opened(uneven_page())
     first = tab.locator("button.jump").first
     name = first.inner_text()
     first.click()
@@ -167,7 +165,7 @@ def test_a_stall_in_the_table_leads_to_its_place_in_the_piano_roll(opened: Opene
 
 
 def test_rows_can_be_ordered_by_their_longest_gap(opened: Opener) -> None:
-    tab = opened(uneven())
+    tab = opened(uneven_page())
     tab.get_by_label("Order").select_option("longest gap")
     canvas = tab.locator("#roll-canvas")
     canvas.press("ArrowDown")
@@ -176,7 +174,10 @@ def test_rows_can_be_ordered_by_their_longest_gap(opened: Opener) -> None:
 
 
 def test_the_page_follows_the_systems_theme_and_the_button_overrules_it(opened: Opener) -> None:
-    light, dark = opened(uneven(), color_scheme="light"), opened(uneven(), color_scheme="dark")
+    light, dark = (
+        opened(uneven_page(), color_scheme="light"),
+        opened(uneven_page(), color_scheme="dark"),
+    )
     assert background(light) == "rgb(255, 255, 255)"
     assert background(dark) != background(light)
     button = light.get_by_role("button", name="Theme")
@@ -186,7 +187,7 @@ def test_the_page_follows_the_systems_theme_and_the_button_overrules_it(opened: 
 
 
 def test_on_paper_the_page_is_light_and_without_controls(opened: Opener) -> None:
-    tab = opened(uneven(), color_scheme="dark")
+    tab = opened(uneven_page(), color_scheme="dark")
     tab.emulate_media(media="print", color_scheme="dark")
     assert background(tab) == "rgb(255, 255, 255)"
     assert not tab.locator("#roll-controls").is_visible()
@@ -196,14 +197,14 @@ def test_on_paper_the_page_is_light_and_without_controls(opened: Opener) -> None
 
 
 def test_a_narrow_window_has_no_sideways_scroll(opened: Opener) -> None:
-    tab = opened(uneven())
+    tab = opened(uneven_page())
     tab.set_viewport_size({"width": 480, "height": 800})
     tab.wait_for_function("document.querySelector('[data-chart]').drawnWidth < 480")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 480
 
 
 def test_everything_that_can_be_used_can_be_reached_by_tab(opened: Opener) -> None:
-    tab = opened(uneven())
+    tab = opened(uneven_page())
     reached = set()
     for _ in range(60):
         tab.keyboard.press("Tab")

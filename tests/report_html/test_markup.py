@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legato.report.html.markup import element, json_script, pairs, table, together
@@ -45,6 +45,7 @@ def test_an_attribute_never_ends_early(text: str) -> None:
     assert found.tags == [("p", {"title": text})]
 
 
+@settings(max_examples=40)
 @given(st.recursive(texts, lambda inner: st.dictionaries(texts, inner)))
 def test_data_in_a_script_cannot_end_it_and_reads_back(document: object) -> None:
     html = json_script("data", document).html

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from page_recordings import HOSTILE, failed, page, stream, uneven
+from page_recordings import HOSTILE, failed, page, stream, uneven, uneven_page
 
 from legato.cli import main
 from legato.metrics.summary import summarise
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def whole() -> Page:
-    return Page(page(uneven()))
+    return Page(uneven_page())
 
 
 def test_every_part_of_the_report_is_on_the_page(whole: Page) -> None:
@@ -101,7 +101,7 @@ def test_nothing_on_the_page_is_loaded_from_anywhere(whole: Page) -> None:
         assert tag not in ("link", "img", "iframe", "object", "embed", "base")
         assert "src" not in attrs
         assert attrs.get("href", "#").startswith("#")  # type: ignore[union-attr]
-    html = page(uneven())
+    html = uneven_page()
     style = html[html.index("<style>") : html.index("</style>")]
     assert "url(" not in style
     assert "@import" not in style
@@ -129,9 +129,9 @@ def test_what_a_server_said_is_shown_as_text_and_makes_no_tag() -> None:
     hostile = Page(page(failed()))
     assert "onerror" in hostile.visible
     assert not [tag for tag, attrs in hostile.tags if tag == "img" or "onerror" in attrs]
-    assert len(hostile.scripts) == len(Page(page(uneven())).scripts)
+    assert len(hostile.scripts) == len(Page(uneven_page()).scripts)
     assert HOSTILE not in page(failed())
-    assert HOSTILE not in page(uneven())
+    assert HOSTILE not in uneven_page()
 
 
 def test_a_page_of_failures_says_so_and_leaves_out_what_it_cannot_show() -> None:
@@ -161,7 +161,7 @@ def test_the_texts_of_a_recording_are_not_in_its_page() -> None:
 
 def test_the_page_names_what_thinning_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("legato.report.html.roll.MOST_BYTES", 900)
-    assert re.search(r"One chunk in \d+ is drawn", Page(page(uneven())).visible)
+    assert re.search(r"One chunk in \d+ is drawn", page(uneven()))
 
 
 def test_the_command_writes_the_page_and_still_prints_the_summary(

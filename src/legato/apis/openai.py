@@ -111,13 +111,25 @@ def _decode(data: bytes, part: Callable[[Any], tuple[int, str]], logprobs_list: 
 def _chat_part(choice: Any) -> tuple[int, str]:
     """(kind, text) of a chat delta."""
     delta = choice.get("delta") or {}
-    if text := delta.get("content"):
-        return CONTENT, string(text)
-    if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
+    reasoning = delta.get("reasoning_content") or delta.get("reasoning") or ""
+    # A refusal is an answer like any other, token by token.
+    if text := delta.get("content") or delta.get("refusal"):
+        return CONTENT, string(reasoning) + _content_text(text)
+    if reasoning:
         return REASONING, string(reasoning)
-    if calls := delta.get("tool_calls"):
-        return TOOL, _tool_text(calls)
+    calls = delta.get("tool_calls") or []
+    if delta.get("function_call"):  # as it was before there were several
+        calls = [{"function": delta["function_call"]}]
+    if called := _tool_text(calls):
+        return TOOL, called
     return (ROLE if delta.get("role") else OTHER), ""
+
+
+def _content_text(content: Any) -> str:
+    """Text, or the text among the parts of a message."""
+    if not isinstance(content, list):
+        return string(content)
+    return "".join(string(part["text"]) for part in content if part.get("text"))
 
 
 def _completions_part(choice: Any) -> tuple[int, str]:

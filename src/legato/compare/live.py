@@ -85,8 +85,11 @@ def _run_to_its_end(bench: Bench) -> bool:
     from legato.report.live import LiveView
     from legato.traffic import bench as benches
 
-    with LiveView() as view:
-        result = benches.run(bench, view)
+    try:
+        with LiveView() as view:
+            result = benches.run(bench, view)
+    except (KeyboardInterrupt, benches.InterruptedDecodeError):
+        return False
     if result.errors:
         raise LegatoError(f"{result.out}: {result.errors[0]}")
     return not result.interrupted

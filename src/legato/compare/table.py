@@ -36,6 +36,17 @@ def rows(comparison: Comparison, *, everything: bool) -> list[Row]:
     return found
 
 
+def fitted(header: Row, rows: Sequence[Row], columns: int) -> tuple[Row, list[Row]]:
+    """Header and rows for a page of so many columns: where they are too wide, differences go
+    without their intervals, since the changes beside them keep theirs."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) <= columns:
+        return header, list(rows)
+    short = header[3].partition(" [")[0]
+    bare = [(*row[:3], row[3].partition(" [")[0], *row[4:]) for row in rows]
+    return (*header[:3], short, *header[4:]), bare
+
+
 def named_rows(comparison: Comparison, wanted: Callable[[Change], bool]) -> list[Row]:
     """Changes without groups: each has its full name and unit."""
     found = []

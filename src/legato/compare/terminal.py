@@ -54,7 +54,8 @@ def _one(
         [_side(side, facts[side.letter]) for side in (comparison.baseline, comparison.candidate)]
     )
     page.gap()
-    page.figures(table.header(comparison), table.rows(comparison, everything=everything))
+    header, rows = table.header(comparison), table.rows(comparison, everything=everything)
+    page.figures(*table.fitted(header, rows, page.width))
     page.line(table.legend(comparison))
     if comparison.ranked is not None:
         page.gap()
@@ -62,10 +63,6 @@ def _one(
 
 
 def _side(side: Side, runs: Sequence[Facts]) -> tuple[str, str]:
-    names = side.names[0] if len(side.names) == 1 else f"{len(side.names)} runs: {_list(side)}"
+    names = side.names[0] if len(side.names) == 1 else f"{len(side.names)} runs, {side.names[0]} …"
     where = f" ({runs[0].where})" if runs[0].where else ""
     return side.letter, f"{names}{where}, {of(sum(run.ok for run in runs), 'stream')} ok"
-
-
-def _list(side: Side) -> str:
-    return ", ".join(side.names[:4]) + (", …" if len(side.names) > 4 else "")

@@ -7,8 +7,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from legato import invocation
 from legato.errors import UsageError
-from legato.metronome.pattern import Pattern, fields
+from legato.metronome.pattern import Pattern, PatternError, fields, option_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
     if (args.tls_cert is None) != (args.tls_key is None):
         raise UsageError("--tls-cert and --tls-key go together: give both or neither")
     tls = TlsFiles(args.tls_cert, args.tls_key) if args.tls_cert else None
-    pattern = Pattern(**{item.name: getattr(args, item.name) for item in fields()})
+    try:
+        pattern = Pattern(**{item.name: getattr(args, item.name) for item in fields()})
+    except PatternError as error:
+        raise error.as_options() from None
     settings = Settings(pattern, args.host, args.port, args.truth, tls)
     scheme = "https" if tls else "http"
     host = f"[{args.host}]" if ":" in args.host else args.host
@@ -42,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     def listening(port: int) -> None:
         url = f"{scheme}://{host}:{port}/v1"
         print(f"The metronome listens on {url}", flush=True)
-        print(f"Measure it:  legato bench {url}", flush=True)
+        print(f"Measure it:  {invocation.command('bench')} {url}", flush=True)
         if args.truth:
             print(f"Truth log:   {args.truth}", flush=True)
         print("Ctrl-C stops it.", flush=True)
@@ -53,7 +57,11 @@ def run(args: argparse.Namespace) -> int:
 
 def farewell(stats: dict[str, Any]) -> str:
     """What it did, in words."""
-    sent = f"{stats['requests']} requests, {stats['events']} events in {stats['writes']} writes"
+    requests, events, writes = (
+        f"{stats[name]:,} {name if stats[name] != 1 else name.removesuffix('s')}"
+        for name in ("requests", "events", "writes")
+    )
+    sent = f"{requests}, {events} in {writes}"
     late = stats["lateness_us"]
     if late["p50"] is None:
         return f"Stopped: {sent}."
@@ -62,12 +70,15 @@ def farewell(stats: dict[str, Any]) -> str:
 
 
 def _add_option(group: argparse._ArgumentGroup, item: dataclasses.Field[Any]) -> None:
-    name = "--" + item.name.replace("_", "-")
+    name = option_of(item.name)
     about = item.metadata["about"]
     kind = str(item.type).removesuffix(" | None")
     if kind == "bool":
         group.add_argument(
-            name, action=argparse.BooleanOptionalAction, default=item.default, help=about
+            name,
+            action=argparse.BooleanOptionalAction,
+            default=item.default,
+            help=f"{about} ({'on' if item.default else 'off'})",
         )
         return
     default = "" if item.default is None else " (%(default)s)"

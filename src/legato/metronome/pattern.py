@@ -33,6 +33,24 @@ FAULTS = (
 )
 
 
+class PatternError(UsageError):
+    """A pattern that makes no sense. A request's JSON names its fields as they are; the command
+    line says the same `as_options`."""
+
+    def __init__(self, text: str, *names: str, value: object = None) -> None:
+        super().__init__(text.format(*names, value=value))
+        self._text, self._names, self._value = text, names, value
+
+    def as_options(self) -> UsageError:
+        options = [option_of(name) for name in self._names]
+        return UsageError(self._text.format(*options, value=self._value))
+
+
+def option_of(name: str) -> str:
+    """The command-line option of a field."""
+    return "--" + name.replace("_", "-")
+
+
 def _option(
     default: Any, about: str, *, least: float = 0, most: float = 1e12, among: tuple[str, ...] = ()
 ) -> Any:
@@ -45,7 +63,7 @@ def _option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What is sent and when; raises UsageError where a value makes no sense."""
+    """What is sent and when; raises PatternError where a value makes no sense."""
 
     # --- pace
     gap_ms: float = _option(10.0, "mean time from one token to the next")
@@ -121,9 +139,15 @@ class Pattern:
         for item in dataclasses.fields(self):
             _check(item, getattr(self, item.name))
         if self.stall_ms and self.stall_at is None and not self.stall_chance:
-            raise UsageError("stall_ms needs stall_at or stall_chance to say where a stall comes")
+            raise PatternError(
+                "{} needs {} or {} to say where a stall comes",
+                *("stall_ms", "stall_at", "stall_chance"),
+            )
         if (self.stall_at is not None or self.stall_chance) and not self.stall_ms:
-            raise UsageError("stall_at and stall_chance need stall_ms, the length of a stall")
+            raise PatternError(
+                "{} and {} need {}, the length of a stall",
+                *("stall_at", "stall_chance", "stall_ms"),
+            )
 
 
 def fields() -> tuple[dataclasses.Field[Any], ...]:
@@ -149,12 +173,15 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
     among = item.metadata["among"]
     if among:
         if value not in among:
-            raise UsageError(f"{item.name} is {value!r}; it must be one of {', '.join(among)}")
+            known = ", ".join(among)
+            raise PatternError(
+                f"{{}} is {{value!r}}; it must be one of {known}", item.name, value=value
+            )
         return
     kind = str(item.type).removesuffix(" | None")
     if kind == "bool":
         if not isinstance(value, bool):
-            raise UsageError(f"{item.name} is {value!r}; it must be true or false")
+            raise PatternError("{} is {value!r}; it must be true or false", item.name, value=value)
         return
     _check_number(item, kind, value)
 
@@ -163,7 +190,8 @@ def _check_number(item: dataclasses.Field[Any], kind: str, value: Any) -> None:
     right = int if kind == "int" else (int, float)
     if isinstance(value, bool) or not isinstance(value, right) or not math.isfinite(value):
         noun = "a whole number" if kind == "int" else "a number"
-        raise UsageError(f"{item.name} is {value!r}; it must be {noun}")
+        raise PatternError(f"{{}} is {{value!r}}; it must be {noun}", item.name, value=value)
     least, most = item.metadata["least"], item.metadata["most"]
     if not least <= value <= most:
-        raise UsageError(f"{item.name} is {value!r}; it must be from {least:g} to {most:g}")
+        words = f"it must be from {least:g} to {most:g}"
+        raise PatternError(f"{{}} is {{value!r}}; {words}", item.name, value=value)

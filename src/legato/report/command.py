@@ -64,6 +64,9 @@ def present(
     from legato.recording import concatenate
     from legato.wire.folder import load
 
+    for run in runs:
+        if runs.count(run) > 1:
+            raise UsageError(f"{run} is named more than once, which would count it as often")
     recording = concatenate([load(run) for run in runs])
     summary = summarise(recording)
     summary["run"]["recording"] = [str(run) for run in runs]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 UNKNOWN = "–"
 _DIGITS = 3
+_FEWEST_MS_IN_S = 100  # a shorter time beside one of seconds keeps both in ms
 _FINEST = 0.001  # nothing is claimed below a microsecond, nor below this share of a unit
 # (from this many ms on, ms in one unit, its name)
 _UNITS = ((999.5, 1000.0, "s"), (0.0995, 1.0, "ms"), (0.0, 0.001, "µs"))
@@ -55,12 +56,10 @@ def at_most_ms(time_ms: float) -> str:
 def in_one_unit(times_ms: Sequence[float]) -> list[str]:
     """Times that stand on one line, all in the unit that suits most sizes among them."""
     sizes_ms = [abs(time_ms) for time_ms in times_ms if time_ms]
-    unit = 1.0, "ms"
-    if sizes_ms and unit_of(max(sizes_ms))[1] == "µs":
-        unit = unit_of(max(sizes_ms))
-    elif sizes_ms and min(sizes_ms) >= 100 and unit_of(max(sizes_ms))[1] == "s":
-        unit = unit_of(max(sizes_ms))
-    return [f"{significant(time_ms / unit[0])} {unit[1]}" for time_ms in times_ms]
+    size, name = unit_of(max(sizes_ms, default=0.0))
+    if name == "s" and min(sizes_ms) < _FEWEST_MS_IN_S:
+        size, name = 1.0, "ms"
+    return [f"{significant(time_ms / size)} {name}" for time_ms in times_ms]
 
 
 def between(low_ms: float, high_ms: float) -> str:

@@ -6,6 +6,8 @@ spread over the chunks, one a chunk. Role-only, empty, finish and usage chunks h
 
 from __future__ import annotations
 
+import shlex
+import sys
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,17 +28,16 @@ class Tokenizer(Protocol):
 
 def load_tokenizer(path: str) -> Tokenizer:
     """From a `tokenizer.json` or the folder that holds one (extra `tokenizer`)."""
-    try:
-        from tokenizers import Tokenizer as HuggingFace
-    except ImportError:
-        raise UsageError(
-            "--tokenizer needs the tokenizers library: pip install 'legato[tokenizer]'"
-        ) from None
     file = Path(path)
     if file.is_dir():
         file = file / "tokenizer.json"
     if not file.is_file():
         raise UsageError(f"there is no tokenizer at {file}")
+    try:
+        from tokenizers import Tokenizer as HuggingFace
+    except ImportError:
+        pip = f"{shlex.quote(sys.executable)} -m pip install tokenizers"
+        raise UsageError(f"--tokenizer needs the tokenizers library: {pip}") from None
     try:
         tokenizer: Tokenizer = HuggingFace.from_file(str(file))
     except Exception as error:  # tokenizers raises bare Exception
@@ -71,10 +72,9 @@ def _held(
     chunks: Sequence[Chunk], holding: list[int], tokenizer: Tokenizer | None
 ) -> tuple[list[int], str]:
     bearing = [chunks[i] for i in holding]
-    # One chunk with usage is the final figure riding on it; several are a running count.
-    if len(bearing) > 1 and all(chunk.output_tokens is not None for chunk in bearing):
-        totals = [chunk.output_tokens or 0 for chunk in bearing]
-        return [max(0, b - a) for a, b in pairwise([0, *totals])], "chunk_usage"
+    totals = [chunk.output_tokens for chunk in bearing if chunk.output_tokens is not None]
+    if len(totals) == len(bearing) and _runs(totals):
+        return [b - a for a, b in pairwise([0, *totals])], "chunk_usage"
     if bearing and all(chunk.token_ids is not None for chunk in bearing):
         return [chunk.token_ids or 0 for chunk in bearing], "token_ids"
     if bearing and all(chunk.logprobs for chunk in bearing):
@@ -82,11 +82,17 @@ def _held(
     if tokenizer is not None:
         return _by_tokenizer([chunk.text for chunk in bearing], tokenizer), "tokenizer"
     total = next((c.output_tokens for c in reversed(chunks) if c.output_tokens is not None), None)
-    if total is not None and bearing:
+    if total and bearing:
         stopped = any(chunk.finish_reason == "stop" for chunk in chunks)
         spent = next((c.reasoning_tokens for c in reversed(chunks) if c.reasoning_tokens), 0)
         return _spread_apart(bearing, total, min(spent, total), stopped), "usage_spread"
     return [1] * len(bearing), "chunks"
+
+
+def _runs(totals: list[int]) -> bool:
+    """Is this a running count? One figure is the final one riding on its chunk, and some servers
+    repeat the final one, or zeros, in every chunk."""
+    return len(totals) > 1 and totals == sorted(totals) and totals[-1] > totals[0]
 
 
 def _spread_apart(bearing: list[Chunk], total: int, spent: int, stopped: bool) -> list[int]:
