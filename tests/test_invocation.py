@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PROGRAM = "from legato import invocation; print(invocation.command('bench'))"
+PROGRAM = "from legato import invocation; print(invocation.as_typed('legato bench'))"
 
 
 @pytest.fixture

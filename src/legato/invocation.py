@@ -23,9 +23,9 @@ def name() -> str:
     return shlex.quote(given)
 
 
-def command(rest: str) -> str:
+def as_typed(command: str) -> str:
     """`legato …` as the user would type it here."""
-    return f"{name()} {rest}"
+    return name() + command.removeprefix("legato")
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in "aeiou"]
 SPECIAL = ["<unk>", "<s>", "</s>"]
@@ -12,10 +13,9 @@ SPECIAL = ["<unk>", "<s>", "</s>"]
 
 def write(folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
     vocabulary = {word: number for number, word in enumerate([*SPECIAL, *WORDS])}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     fast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
     )

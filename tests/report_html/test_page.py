@@ -64,9 +64,9 @@ def test_every_part_of_the_report_is_on_the_page(whole: Page) -> None:
         "time",
         "against",
         "roll",
+        "failures",
         "smoothness",
         "tools",
-        "failures",
         "instrument",
         "settings",
     ]

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     def listening(port: int) -> None:
         url = f"{scheme}://{host}:{port}/v1"
         print(f"The metronome listens on {url}", flush=True)
-        print(f"Measure it:  {invocation.command('bench')} {url}", flush=True)
+        print(f"Measure it:  {invocation.as_typed('legato bench')} {url}", flush=True)
         if args.truth:
             print(f"Truth log:   {args.truth}", flush=True)
         print("Ctrl-C stops it.", flush=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from legato.report import words
+from legato.invocation import as_typed
 from legato.report.advice import advice, next_command
 from legato.report.failures import failure_lines
 from legato.report.figures import UNKNOWN, ms, of, percent, significant, whole, within
@@ -242,6 +243,7 @@ def _next(page: Page, summary: Summary) -> None:
         page.gap()
     paths = recordings(summary)
     command, purpose = next_command(summary)
+    command = as_typed(command)
     page.labelled(
         [*([("recording", ", ".join(paths))] if paths else []), ("next", command), ("", purpose)]
     )

@@ -93,9 +93,9 @@ SECTIONS = {
     "time": "Over time",
     "against": "Against position, context, load",
     "roll": "Piano roll",
+    "failures": "Failures",
     "smoothness": "Smoothness",
     "tools": "Other tools",
-    "failures": "Failures",
     "instrument": "The instrument",
     "settings": "Settings",
 }
@@ -114,9 +114,9 @@ def _contents(
         "time": _figure(by_name.get("gaps-over-time")),
         "against": element("div", *map(_figure, several), class_="several") if several else None,
         "roll": _roll(made) if len(made.rows) else None,
+        "failures": sections.failures(summary),
         "smoothness": smoothness if drawn else None,
         "tools": sections.tools(summary) if drawn else None,
-        "failures": sections.failures(summary),
         "instrument": sections.instrument(summary),
         "settings": sections.settings(summary),
     }
