@@ -66,7 +66,13 @@ def test_the_module_started_by_an_interpreter_names_the_interpreter(tmp_path: Pa
     assert said([sys.executable, "-c", program], tmp_path) == expected
 
 
-def test_the_script_of_the_checkout_passes_its_own_name_on() -> None:
-    script = (ROOT / "scripts" / "legato").read_text()
-    last = script.rstrip().splitlines()[-1]
-    assert last.startswith("LEGATO_INVOKED_AS=$0 exec ")
+def test_the_script_of_the_checkout_passes_its_own_name_on(tmp_path: Path) -> None:
+    checkout = tmp_path / "main"
+    installed = checkout / ".venv-run" / "bin" / "legato"
+    installed.parent.mkdir(parents=True)
+    installed.write_text(f"#!{sys.executable}\n{PROGRAM}\n")
+    installed.chmod(0o755)
+    (checkout / "pyproject.toml").touch()
+    (checkout / ".venv-run" / ".installed").touch()
+    shutil.copytree(ROOT / "scripts", checkout / "scripts")
+    assert said(["main/scripts/legato"], tmp_path) == "main/scripts/legato bench"

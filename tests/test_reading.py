@@ -99,9 +99,14 @@ def test_a_section_of_the_metadata_that_is_no_object_is_named(
         ({"load": {"drain_ns": {}}}, "'drain_ns' of 'load'"),
         ({"calibration": {"floor_us": {"p99": "a"}}}, "'p99' of 'floor_us'"),
         ({"calibration": {"floor_us": [1, 2]}}, "'floor_us' in its metadata is not an object"),
+        ({"parts": "ab"}, "'parts' in its metadata is not a list of objects"),
+        ({"parts": [7]}, "'parts' in its metadata is not a list of objects"),
+        ({"parts": [{"rows": 1, "load": []}]}, "'load' in its metadata is not an object"),
+        ({"parts": [{}]}, "'parts' in its metadata do not add up to its 1 streams"),
+        ({"parts": [{"rows": 1}, {"rows": 1}]}, "do not add up to its 1 streams"),
     ],
 )
-def test_a_figure_of_the_metadata_that_is_no_number_is_named(
+def test_what_the_metadata_cannot_hold_is_named(
     meta: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path / "run.parquet", table_of([made()]), meta)

@@ -86,8 +86,9 @@ class Condition:
         return _COMPARE[self.op](value, self.limit)
 
     def __str__(self) -> str:
-        sign = "+" if self.relation != "value" and self.value >= 0 else ""
-        return f"{self.figure}{self.op}{sign}{self.value!r}{self.unit}"
+        number = repr(self.value)
+        sign = "" if self.relation == "value" or number.startswith("-") else "+"
+        return f"{self.figure}{self.op}{sign}{number}{self.unit}"
 
 
 @dataclass(frozen=True, slots=True)

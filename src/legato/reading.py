@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from legato.errors import RecordingError
+from legato.joined import PARTS, ROWS
 from legato.recording import (
     CHUNK_COLUMNS,
     KINDS,
@@ -75,6 +76,7 @@ def _read_file(path: Path) -> Recording:
         table = pa.concat_tables(map(_typed, groups)) if groups else table_of([])
         table = unified(table.replace_schema_metadata(None))
         _check(table)
+        _check_parts(meta, table.num_rows)
     except FileNotFoundError:
         raise RecordingError(f"no such recording: {path}") from None
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
@@ -118,6 +120,20 @@ def _check_sections(meta: dict[str, Any]) -> None:
         for key in keys:
             if not isinstance((section or {}).get(key), int | float | None):
                 raise ValueError(f"{key!r} of {name!r} in its metadata is not a number")
+
+
+def _check_parts(meta: dict[str, Any], rows: int) -> None:
+    """The recordings that this one was joined from are sound, and account for every stream."""
+    parts = meta.get(PARTS)
+    if parts is None:
+        return
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise ValueError(f"{PARTS!r} in its metadata is not a list of objects")
+    for part in parts:
+        _check_sections(part)
+    counts = [part.get(ROWS) for part in parts]
+    if any(type(count) is not int or count < 0 for count in counts) or sum(counts) != rows:
+        raise ValueError(f"{PARTS!r} in its metadata do not add up to its {rows} streams")
 
 
 def _typed(table: pa.Table) -> pa.Table:

@@ -205,7 +205,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize("name", apis.APIS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(event=JSON)
 def test_no_json_does_worse_than_not_being_a_chunk(name: str, event: Any) -> None:
     # The errors that decode takes for "not a chunk of this API".

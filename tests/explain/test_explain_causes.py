@@ -196,6 +196,24 @@ def test_a_late_client_moves_time_between_gaps_and_its_reach_is_told() -> None:
     assert parts(found)["step"].mean_ns == pytest.approx(10 * MS, rel=1e-3)
 
 
+def test_a_server_that_is_held_up_and_catches_up_does_not_blur_the_causes() -> None:
+    pattern = Pattern(interference_ms=12, per_position_us=30, draw="lognormal", spread=0.1)
+    streams = []
+    for stream in open_loop(pattern, rate=8, requests=100):
+        at_ns = np.asarray(stream.arrival_ns) + (stream.sent_ns or 0)
+        # Every 400 ms nothing is sent for 45 ms; then all that was due, 20 µs apart.
+        into_ns = at_ns % (400 * 1_000_000)
+        held = into_ns < 45 * 1_000_000
+        queued = np.cumsum(held) * 20_000
+        at_ns = np.where(held, at_ns - into_ns + 45 * 1_000_000 + queued % 1_000_000, at_ns)
+        arrival_ns = np.maximum.accumulate(at_ns - (stream.sent_ns or 0))
+        streams.append(replace(stream, arrival_ns=arrival_ns))
+    found = explained(Recording.from_streams(streams))
+    assert_costs(found, "starts", 12 * MS, slack=2.0)
+    assert_costs(found, "position", 30 * US, slack=2.0)
+    assert found.facts.burst_share > 0.02
+
+
 def test_too_few_gaps_are_not_explained() -> None:
     assert attribute(closed_loop(Pattern(tokens=10), slots=2, requests=4)) is None
     assert attribute(Recording.from_streams([])) is None

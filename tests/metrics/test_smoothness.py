@@ -13,6 +13,7 @@ from legato.metrics.smoothness import (
     fluidity_index,
     reader_wait_ns,
     smoothness,
+    stall_moments,
     stalled,
 )
 from legato.recording import Stream
@@ -151,3 +152,68 @@ def test_without_a_gap_nothing_is_claimed() -> None:
     assert found["stall_ratio"] is None
     assert found["burst_share"] is None
     assert found["cv"] is None
+
+
+def test_stalls_of_all_streams_at_one_time_are_one_shared_moment() -> None:
+    paused = [running(10, 10, 300, 10, first_ms=50 + offset) for offset in range(5)]
+    found = of(*paused)
+    assert found["stall_count"] == 5
+    assert found["stall_moments"] == 1
+    assert found["shared_stall_share"] == 1
+
+
+def test_a_stall_while_other_streams_go_on_is_shared_with_none() -> None:
+    going_on = [running(*[10] * 40) for _ in range(4)]
+    found = of(running(10, 10, 300, 10), *going_on)
+    assert found["stall_moments"] == 1
+    assert found["shared_stall_share"] == 0
+
+
+def test_stalls_that_do_not_overlap_have_a_moment_each() -> None:
+    found = of(running(10, 200, 10, 10, 10), running(10, 10, 10, 200, 10, first_ms=300))
+    assert found["stall_moments"] == 2
+    assert found["shared_stall_share"] == 0
+
+
+def test_the_stall_of_the_only_stream_may_be_its_own() -> None:
+    assert of(running(10, 10, 300, 10))["shared_stall_share"] == 0
+
+
+def test_without_a_stall_there_is_no_moment() -> None:
+    found = of(running(10, 10))
+    assert found["stall_moments"] == 0
+    assert found["shared_stall_share"] is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3000), st.lists(st.integers(1, 400), min_size=1, max_size=12)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_no_two_moments_lie_in_one_stall_and_every_stall_holds_one(
+    runs: list[tuple[int, list[int]]],
+) -> None:
+    chunks = chunks_of(*(running(*steps, first_ms=first) for first, steps in runs))
+    found = gaps(chunks)
+    stalls = stalled(found)
+    spans = [
+        (int(end - gap), int(end))
+        for end, gap in zip(found.at_ns[stalls], found.gap_ns[stalls], strict=True)
+    ]
+    # The fewest instants that lie in every stall are as many as the most stalls of which no two
+    # overlap: taken one after the other by their ends.
+    apart, last = 0, -1
+    for began, ended in sorted(spans, key=lambda span: span[1]):
+        if began >= last:
+            apart, last = apart + 1, ended
+    moments, share = stall_moments(found, stalls)
+    assert moments == apart
+    assert (share is None) == (not spans)
+
+
+def test_slow_gaps_are_those_over_twice_the_median_and_have_a_median_of_their_own() -> None:
+    found = of(running(10, 10, 20, 40, 10, 42, 10, 10))
+    assert found["slow_share"] == 2 / 8
+    assert found["slow_gap_ms"] == 41

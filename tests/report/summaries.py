@@ -55,7 +55,15 @@ SMOOTH: dict[str, Any] = {
         "lost_streams": 0,
         "recording": "legato-run.parquet",
     },
-    "streams": {"total": 100, "ok": 100, "failed": 0, "aborted": 0, "not_streaming": 0},
+    "streams": {
+        "total": 100,
+        "ok": 100,
+        "failed": 0,
+        "aborted": 0,
+        "not_streaming": 0,
+        "left_open": 0,
+        "without_done": 0,
+    },
     "tokens": {"output": 10_000, "source": "chunk_usage"},
     "tokens_per_chunk": {"mean": 1.0, "p50": 1.0, "p99": 1.0, "max": 1.0},
     "itl_ms": distribution(9_900, 10.003, 10.0, 10.4, 11.2, 13.9),
@@ -73,6 +81,10 @@ SMOOTH: dict[str, Any] = {
         "stall_count": 0,
         "stall_ratio": 0.0,
         "streams_with_stalls": 0,
+        "stall_moments": 0,
+        "shared_stall_share": None,
+        "slow_share": 0.0,
+        "slow_gap_ms": None,
         "fluidity_index": 1.0,
         "burst_share": 0.0,
         "cv": 0.03,
@@ -153,12 +165,54 @@ def stalls() -> dict[str, Any]:
         "stall_count": 3,
         "stall_ratio": 0.015,
         "streams_with_stalls": 2,
+        "stall_moments": 3,
+        "shared_stall_share": 0.0,
         "fluidity_index": 0.998,
         "cv": 0.31,
         "reader_wait_ms": 12.4,
     }
     for name in ("vllm", "sglang", "evalscope", "servebench", "inference_perf", "etalon"):
         summary["dialects"][name] = tool(10.2, 10.0, 11.9)
+    return summary
+
+
+def shared_stalls() -> dict[str, Any]:
+    """The server paused four times, ten streams at a time."""
+    summary = stalls()
+    summary["smoothness"] |= {
+        "stall_count": 40,
+        "streams_with_stalls": 40,
+        "stall_moments": 4,
+        "shared_stall_share": 1.0,
+    }
+    return summary
+
+
+def uneven() -> dict[str, Any]:
+    """Every eighth gap shares its step with the prefill of another request."""
+    summary = smooth()
+    for key in ("itl_ms", "itl_zeros_ms", "chunk_gap_ms"):
+        summary[key] = distribution(9_900, 13.8, 10.0, 40.0, 42.0, 48.7)
+    summary["smoothness"] |= {"slow_share": 0.124, "slow_gap_ms": 40.02, "cv": 0.7}
+    for name in ("vllm", "sglang", "evalscope", "servebench", "inference_perf", "etalon"):
+        summary["dialects"][name] = tool(13.8, 10.0, 42.0)
+    return summary
+
+
+def some_timed_out() -> dict[str, Any]:
+    summary = smooth()
+    summary["streams"] |= {"total": 20, "ok": 15, "failed": 5}
+    summary["failures"] = [failure("timeout", 5, "no first byte in 10 s")]
+    return summary
+
+
+def embedded() -> dict[str, Any]:
+    """`legato bench` without a URL, on a machine that was never calibrated."""
+    summary = smooth()
+    summary["run"]["settings"] |= {"embedded": True, "warmup": 10}
+    summary["run"]["calibration"] = None
+    summary["instrument"]["error_us"] = {"p50": 0.2, "p99": 0.2, "max": 0.2}
+    summary["itl_ms"]["ci95"]["p50"] = [9.9999, 10.0001]
     return summary
 
 
@@ -231,8 +285,8 @@ def all_cut() -> dict[str, Any]:
 def partial() -> dict[str, Any]:
     summary = smooth()
     summary["run"] |= {"partial": True}
-    summary["streams"] = {"total": 37, "ok": 33, "failed": 0, "aborted": 4, "not_streaming": 0}
-    summary["failures"] = [failure("aborted", 4, "stopped by the user")]
+    summary["streams"] |= {"total": 37, "ok": 33, "aborted": 4, "left_open": 4}
+    summary["failures"] = []
     summary["tokens"] = {"output": 3_300, "source": "chunks"}
     return summary
 

@@ -49,6 +49,11 @@ def test_the_display_is_two_lines_at_any_width(snapshot: Snapshot, width: int) -
     assert all(cell_len(line) <= width for line in drawn)
 
 
+def test_while_decoding_only_the_number_of_streams_is_shown() -> None:
+    decoding = Snapshot(0.0, 0, None, 2400, None, 0.0, None, None, 0, None, "decoding")
+    assert lines(decoding, 80) == ["decoding 2,400 streams…"]
+
+
 def test_where_stderr_is_not_a_terminal_nothing_is_printed() -> None:
     file = io.StringIO()
     with LiveView(Console(file=file, force_terminal=False)) as view:

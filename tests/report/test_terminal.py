@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
+from legato.metronome.pattern import Pattern
 from legato.report.terminal import render
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -22,6 +23,10 @@ SITUATIONS = {
     "bursty": summaries.bursty,
     "multi_token": summaries.multi_token,
     "stalls": summaries.stalls,
+    "shared_stalls": summaries.shared_stalls,
+    "uneven": summaries.uneven,
+    "some_timed_out": summaries.some_timed_out,
+    "embedded": summaries.embedded,
     "degraded": summaries.degraded,
     "invalid": summaries.invalid,
     "all_failed": summaries.all_failed,
@@ -36,7 +41,7 @@ WIDTHS = (80, 120)
 def rendered(summary: dict[str, Any], width: int) -> str:
     file = io.StringIO()
     render(summary, Console(file=file, width=width, no_color=True, force_terminal=False))
-    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+    return file.getvalue()
 
 
 def kept(name: str, width: int) -> Path:
@@ -112,6 +117,46 @@ def test_no_text_is_dim() -> None:
     styles = re.findall(r"\x1b\[([0-9;]*)m", file.getvalue())
     assert styles
     assert not any("2" in style.split(";") for style in styles)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_no_line_ends_in_blanks(name: str) -> None:
+    page = rendered(SITUATIONS[name](), 80)
+    assert not re.search(r"[ \t]$", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("width", [40, 50, 60])
+def test_a_narrow_page_leaves_columns_out_rather_than_break_a_figure(width: int) -> None:
+    page = rendered(summaries.smooth(), width)
+    itl = next(line for line in page.splitlines() if line.startswith("ITL "))
+    assert re.findall(r"[\d.]+ ms", itl)[0] == "10.0 ms"
+    assert "11.2 ms" in itl
+    assert not re.search(r"^\s*(ms|s|µs)\b", page, re.MULTILINE)
+
+
+def test_a_run_of_the_built_in_metronome_says_what_was_measured_and_how_it_is_set() -> None:
+    set_to = Pattern()
+    assert (
+        f"built-in metronome (set: {set_to.gap_ms:g} ms a token, first after"
+        f" {set_to.first_token_ms:g} ms)"
+    ) in rendered(summaries.embedded(), 120)
+
+
+def test_the_title_says_how_many_requests_were_warm_up() -> None:
+    assert "100 requests after 10 of warm-up" in rendered(summaries.embedded(), 120)
+
+
+def test_an_interval_is_never_narrower_than_the_instruments_error() -> None:
+    summary = summaries.smooth()
+    summary["itl_ms"]["ci95"]["p50"] = [9.9999, 10.0001]
+    summary["instrument"]["error_us"]["p50"] = 3.5
+    assert "±0.004 ms" in rendered(summary, 80)
+
+
+def test_answers_of_one_token_have_no_block_of_other_tools() -> None:
+    summary = summaries.smooth()
+    summary["itl_ms"] = {"n": 0}
+    assert "other tools" not in rendered(summary, 80)
 
 
 def test_the_chunk_gap_is_shown_only_where_it_differs_from_itl() -> None:

@@ -5,13 +5,15 @@ import summaries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legato.report.words import headline, verdict, verdict_words
+from legato.report.failures import failure_lines
+from legato.report.words import headline, reader_words, verdict, verdict_words
 
 
 def test_a_smooth_run_is_called_smooth() -> None:
     assert verdict_words(summaries.smooth()) == [
         "smooth",
-        "the client added at most 0.012 ms to 99 % of gaps, 0.12 ms at worst",
+        "99 % of gaps are within 0.012 ms of the truth, the one read latest within 0.12 ms"
+        " (calibrated floor included)",
     ]
 
 
@@ -48,11 +50,58 @@ def test_one_stall_is_singular() -> None:
 
 
 def test_a_long_tail_without_stalls_is_uneven() -> None:
-    summary = summaries.smooth()
-    summary["itl_ms"]["p99"] = 42.0
-    assert (
-        verdict_words(summary)[0] == "uneven: the slowest 1 % of gaps took over 4.20 × the median"
+    assert verdict_words(summaries.uneven())[0] == (
+        "uneven: 12.4 % of gaps took over twice the median, typically 40.0 ms"
     )
+
+
+def test_a_tail_that_the_clients_error_may_have_made_is_not_called_uneven() -> None:
+    summary = summaries.degraded()
+    summary["itl_ms"]["p99"] = 26.8
+    summary["instrument"]["error_us"] = {"p50": 1.1, "p99": 21_000.0, "max": 30_000.0}
+    assert verdict_words(summary)[0] == (
+        "smoothness not judged: the client's own error is as large as the unevenness"
+    )
+    assert "p99 26.8 ms, may be wrong by 21 ms" in headline(summary)
+
+
+def test_a_tail_far_beyond_the_clients_error_is_uneven_in_a_degraded_run_too() -> None:
+    summary = summaries.uneven()
+    summary["instrument"] |= {"verdict": "degraded", "error_us": {"p50": 1, "p99": 9e3, "max": 9e3}}
+    assert verdict_words(summary)[0].startswith("uneven")
+
+
+def test_stalls_of_all_streams_at_once_are_a_pause_of_the_server() -> None:
+    assert verdict_words(summaries.shared_stalls())[0] == (
+        "40 stalls over 100 ms in 40 of 100 streams, the longest 512 ms; in 4 moments, nearly all"
+        " open streams at once: the server paused, not a request"
+    )
+
+
+def test_failures_lead_the_headline_and_say_what_leaves_them_out() -> None:
+    assert headline(summaries.some_timed_out()).startswith(
+        "5 of 20 streams failed: the gaps they gave count, but TPOT, decode and E2E leave them"
+        " out. Smooth."
+    )
+
+
+def test_answers_without_their_end_mark_are_counted() -> None:
+    summary = summaries.smooth()
+    summary["streams"]["without_done"] = 20
+    assert verdict_words(summary)[-1] == "20 answers ended without [DONE]"
+
+
+def test_the_two_figures_of_a_reader_say_where_each_starts() -> None:
+    deadlines, wait = reader_words(summaries.stalls())
+    assert "from the send" in deadlines
+    assert "starts at the first token" in wait
+
+
+@pytest.mark.parametrize("flaw", [summaries.bursty, summaries.stalls, summaries.uneven])
+def test_an_invalid_run_is_not_judged_whatever_its_gaps(flaw: summaries.Situation) -> None:
+    summary = flaw()
+    summary["instrument"] |= {"verdict": "invalid"}
+    assert verdict_words(summary)[0] == "smoothness not judged: the run is invalid"
 
 
 def test_gaps_that_vary_within_a_stream_are_uneven() -> None:
@@ -82,7 +131,7 @@ def test_an_unknown_is_never_taken_for_smooth(unknown: tuple[str, str]) -> None:
     per_chunk=st.one_of(st.none(), st.floats(1.0, 20.0)),
     cv=st.one_of(st.none(), st.floats(0.0, 3.0)),
     stalls=st.one_of(st.none(), st.integers(0, 9)),
-    judged=st.sampled_from(["valid", "degraded", "invalid", None]),
+    judged=st.sampled_from(["valid", "degraded", None]),
 )
 @settings(max_examples=200)
 def test_a_bursty_run_is_never_called_smooth(
@@ -146,13 +195,30 @@ def test_streams_that_were_all_cut_are_a_failure_even_with_gaps() -> None:
 
 
 def test_a_partial_run_says_how_far_it_came() -> None:
-    assert "partial run: stopped after 37 of 100 requests" in verdict_words(summaries.partial())
+    said = verdict_words(summaries.partial())
+    assert said[0] == (
+        "partial run: 33 of 100 requests completed; 4 were open when it stopped (their gaps count)"
+    )
+
+
+def test_streams_that_the_user_left_open_have_not_failed() -> None:
+    assert "failed" not in headline(summaries.partial())
+    assert failure_lines(summaries.partial()) == []
+
+
+def test_a_run_stopped_before_any_answer_was_complete_is_no_failure_of_the_endpoint() -> None:
+    summary = summaries.partial()
+    summary["streams"] |= {"total": 10, "ok": 0, "aborted": 10, "left_open": 10}
+    assert verdict(summary) == "valid"
+    assert "failed" not in headline(summary)
+    summary["itl_ms"] = {"n": 0}
+    assert headline(summary).startswith("Nothing was measured: it was stopped too soon.")
 
 
 def test_a_partial_run_without_a_number_of_requests_says_what_it_has() -> None:
     summary = summaries.partial()
     summary["run"]["settings"]["requests"] = None
-    assert "partial run: stopped early, after 37 requests" in verdict_words(summary)
+    assert verdict_words(summary)[0].startswith("partial run: 33 requests completed; 4 were open")
 
 
 def test_guessed_token_counts_are_called_a_guess() -> None:
@@ -168,7 +234,9 @@ def test_token_counts_guessed_in_some_streams_are_counted() -> None:
 def test_what_the_client_added_is_one_bound_where_the_worst_is_no_worse() -> None:
     summary = summaries.smooth()
     summary["instrument"]["error_us"] = {"p50": 1.0, "p99": 20.0, "max": 20.0}
-    assert verdict_words(summary)[-1] == "the client added at most 0.02 ms"
+    assert verdict_words(summary)[-1] == (
+        "99 % of gaps are within 0.02 ms of the truth (calibrated floor included)"
+    )
 
 
 def test_the_headline_gives_the_median_with_its_interval() -> None:

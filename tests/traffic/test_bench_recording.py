@@ -133,11 +133,11 @@ def test_streams_that_outlive_the_load_are_the_cool_down(closed: Run) -> None:
     assert recording.ints("sent_ns").max() <= drain_ns
 
 
-def test_each_prompt_starts_with_a_salt_unless_it_is_to_be_cache_friendly(
+def test_prompts_have_the_words_asked_for_with_their_salt_and_without(
     closed: Run, paced: Run
 ) -> None:
-    # The metronome counts words: the salt is one more.
-    assert set(closed[1].ints("prompt_tokens")) == {41}
+    assert set(closed[1].ints("prompt_tokens")) == {40}
+    assert closed[1].meta["settings"]["cache_friendly"] is False
     assert set(paced[1].ints("prompt_tokens")) == {256}
     assert paced[1].meta["settings"]["cache_friendly"] is True
 

@@ -15,6 +15,8 @@ from legato.metronome.pattern import Pattern
 from legato.metronome.tls import TlsFiles
 from legato.report.live import LiveView
 from legato.traffic import bench
+from legato.traffic.asking import Asking
+from legato.traffic.lengths import fixed
 from legato.traffic.plan import check_load
 from legato.wire.folder import load as load_recording
 
@@ -101,8 +103,7 @@ def measure(
                     workers=workers,
                 ),
                 out=folder / "run.parquet",
-                prompt_tokens=16,
-                output_tokens=tokens,
+                asking=Asking(fixed(16), fixed(tokens)),
                 insecure=tls is not None,
             )
             result = bench.run(asked, view)

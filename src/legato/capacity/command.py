@@ -168,14 +168,14 @@ class _Runs:
         out = self.folder / f"{name}-{level.file_name}.parquet"
         try:
             run = run_level(self.make_bench, self.url, level, load, out, self.conditions)
+            if run.interrupted:
+                return None
+            return Trial(run, tuple(judge(run.recording, self.conditions)))
         except KeyboardInterrupt:
             return None
         except LegatoError as error:
             self.failure = error
             return None
-        if run.interrupted:
-            return None
-        return Trial(run, tuple(judge(run.recording, run.summary, self.conditions)))
 
 
 def _present(found: Found, folder: Path, *, as_json: bool) -> None:

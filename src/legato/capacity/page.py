@@ -39,7 +39,10 @@ def headline(found: Found) -> str:
     if answer.ending == "none":
         lowest = min(trial.run.level.value for trial in found.trials)
         return f"The SLO is not kept even at {Level(found.by, lowest)}, the lowest load."
-    if found.is_bound or not answer.level:
+    if not answer.level:
+        held = "was not held by this client" if answer.ending == "client" else "broke the SLO"
+        return f"Nothing is known yet: the lowest load {held}."
+    if found.is_bound:
         why = {
             "most": "the highest load allowed",
             "client": "the most this client could hold",
@@ -70,7 +73,7 @@ def _said(found: Found) -> list[str]:
 
 def _ending_words(found: Found) -> str:
     if found.answer.ending == "client":
-        return "; the client could not hold a higher load, so this is a lower bound"
+        return "; the client could not hold a higher load, so this is no more than a lower bound"
     if found.answer.ending == "settled":
         return "; the answer is settled to within 5 % or one stream"
     return ""

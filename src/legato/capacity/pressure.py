@@ -11,7 +11,7 @@ from typing import Any
 
 from legato.compare.estimate import Estimate, Figure, estimates, population
 from legato.errors import UsageError
-from legato.expressions import SHARES, TIMES, Condition, parse, value_in
+from legato.expressions import SHARES, TIMES, Condition, parse
 from legato.metrics import samples
 from legato.metrics.distribution import QUANTILES
 from legato.metrics.intervals import quantile_intervals
@@ -22,6 +22,7 @@ from legato.recording import Recording
 # A load under which requests fail is not held, whether or not the SLO says so.
 IMPLIED = "error<1%"
 MOST_PRESSURE = 5.0
+_GROWING = ("tps.system", "goodput")
 # Shares are compared with this much added to both, or a share of 0 would be infinitely good.
 _SHARE_OFFSET = 0.01
 # Of a figure that has no interval.
@@ -52,28 +53,32 @@ class Judged:
 
 
 def with_implied(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """The conditions, and the one on errors that every SLO has."""
+    """The conditions, and the one on errors that every SLO has; what no search for the highest
+    load can answer is refused."""
     for condition in conditions:
         if condition.op in ("<", "<=") and condition.limit <= 0 and condition.metric in TIMES:
             raise UsageError(f"{condition} can never hold: nothing takes no time")
+        if condition.metric in _GROWING:
+            raise UsageError(
+                f"{condition} is of the whole system and grows with load: leave it out, and read"
+                " it at the answer"
+            )
     if any(condition.metric == "error" for condition in conditions):
         return tuple(conditions)
     return (*conditions, *parse(IMPLIED, relative=False))
 
 
-def judge(
-    recording: Recording, summary: dict[str, Any], conditions: Sequence[Condition]
-) -> list[Judged]:
+def judge(recording: Recording, conditions: Sequence[Condition]) -> list[Judged]:
     """Each condition against one run, in the order given."""
-    return [_judge(recording, summary, condition) for condition in conditions]
+    return [_judge(recording, condition) for condition in conditions]
 
 
 def worst(judged: Sequence[Judged]) -> Judged:
     return max(judged, key=lambda one: one.pressure)
 
 
-def _judge(recording: Recording, summary: dict[str, Any], condition: Condition) -> Judged:
-    found, few = _estimate(recording, summary, condition)
+def _judge(recording: Recording, condition: Condition) -> Judged:
+    found, few = _estimate(recording, condition)
     if found is None:
         # Nothing was delivered that could be judged: the load was not held.
         return Judged(condition, None, MOST_PRESSURE, 0.0)
@@ -99,14 +104,9 @@ def _pressure(condition: Condition, value: float) -> float:
     return max(-MOST_PRESSURE, min(MOST_PRESSURE, ratio if upper else -ratio))
 
 
-def _estimate(
-    recording: Recording, summary: dict[str, Any], condition: Condition
-) -> tuple[Estimate | None, bool]:
+def _estimate(recording: Recording, condition: Condition) -> tuple[Estimate | None, bool]:
     """(the figure, whether it rests on few samples)."""
     figure = Figure(condition.metric, condition.statistic)
-    if condition.metric in ("tps.system", "goodput"):
-        value = value_in(summary, condition.metric, None)
-        return (None if value is None else Estimate(value)), False
     found = estimates(recording, [figure]).get(figure)
     if found is not None or condition.statistic not in QUANTILES:
         return found, False

@@ -182,9 +182,9 @@ def _own_values(side: Side, figure: Figure) -> _OwnValues:
     values, streams, sents = [], [], []
     before = 0
     for run in side.runs:
-        own = own_figure(run, figure.metric, figure.statistic)
-        assert own is not None
         measured = measure(run)
+        own = own_figure(run, figure.metric, figure.statistic, measured)
+        assert own is not None
         chosen = np.flatnonzero(own.known & measured.streams)
         values.append(own.value[chosen])
         streams.append(chosen + before)

@@ -82,7 +82,7 @@ def population(recording: Recording, measured: Measured, metric: str) -> Samples
     tps.stream are rates × 10⁶, so that its median reads like a time's."""
     if metric in _OF_GAPS:
         return _OF_GAPS[metric](measured.gaps)
-    own = own_figure(recording, metric, None)
+    own = own_figure(recording, metric, None, measured)
     assert own is not None
     counted = own.known & measured.streams
     if metric not in _OF_CUT_STREAMS_TOO:

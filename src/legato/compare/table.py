@@ -56,16 +56,14 @@ def named_rows(comparison: Comparison, wanted: Callable[[Change], bool]) -> list
             cells = _row(change, change is comparison.primary, size_ms)
             name = words.NAMES[change.figure.metric]
             full = f"{name} {change.figure.statistic}, {unit}" if unit else name
-            found.append((full, *cells[1:]))
+            found.append((f"{full} †" if change is comparison.primary else full, *cells[1:]))
     return found
 
 
 def legend(comparison: Comparison) -> str:
-    """What the marks in the last column mean."""
-    told = [f"† primary: {comparison.primary_figure}"] if comparison.primary else []
-    if any(change.shown for change in comparison.changes):
-        told.append("* differs at 95 %")
-    return "; ".join([*told, "p of all other figures corrected for their number (Holm)"])
+    """How to read the last column."""
+    primary = f"† the primary figure, {comparison.primary_figure}; " if comparison.primary else ""
+    return f"{primary}p below 0.05: differs; p of others is corrected for their number (Holm)"
 
 
 def _worth_a_look(change: Change, comparison: Comparison) -> bool:
@@ -79,18 +77,18 @@ def _worth_a_look(change: Change, comparison: Comparison) -> bool:
 
 def _row(change: Change, primary: bool, size_ms: float) -> Row:
     figure = change.figure
-    mark = ("†" if primary else "") + ("*" if change.shown else "")
     difference = words.in_unit(change).through(lambda end: end / size_ms)
     a, b = (
         percent(v) if figure.is_share else significant(v / size_ms) for v in (change.a, change.b)
     )
+    name = f"  {figure.statistic}" if figure.statistic else words.NAMES[figure.metric]
     return (
-        f"  {figure.statistic}" if figure.statistic else words.NAMES[figure.metric],
+        f"{name} †" if primary else name,
         a,
         b,
         UNKNOWN if change.a == change.b else span.text(difference, sign=True),
         _percent_change(change),
-        f"{words.p_words(change.p_holm)}{mark}",
+        words.p_words(change.p_holm),
     )
 
 

@@ -31,6 +31,7 @@ class Column:
     cause: str
     value: Floats
     instrument: Floats
+    counts_units: bool = True  # its values count what a cost is given for one of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,8 @@ def _plain(cause: str, value: Floats) -> Column:
 
 def _start_columns(found: Reads, started: Starts) -> list[Column]:
     """A start may hold up the wait in which its request came, the one after it (the step that
-    was running had to end first), or the one that ends with its first token. Their sum is what
-    starts cost; which of the three it was is not asked."""
+    was running had to end first), the one that ends with its first token, or every one between
+    the two (a prefill in pieces). Their sum is what starts cost; which it was is not asked."""
     if not len(found):
         return []
     begin_ns, end_ns = found.begin_ns, found.end_ns
@@ -98,11 +99,24 @@ def _start_columns(found: Reads, started: Starts) -> list[Column]:
     before = _within(started.sent_ns, begin_ns - usual_ns, begin_ns, own_sent_ns)
     half_ns = usual_ns // 2
     tokens = _within(started.first_ns, end_ns - half_ns, end_ns + half_ns, own_first_ns)
+    awaited = _awaited(started, begin_ns)
     return [
         Column(STARTS, inside, opening),
         Column(STARTS, before, before),
         Column(STARTS, tokens, tokens),
+        Column(STARTS, awaited, awaited, counts_units=False),
     ]
+
+
+def _awaited(started: Starts, at_ns: Ints) -> Floats:
+    """1 where some stream had been sent and had no token yet. Whether there were more does not
+    count: an engine gives a step one budget for prefill, however long the queue."""
+    answered = started.own_first_ns >= 0
+    sent_ns = np.sort(started.own_sent_ns[answered])
+    waiting = np.searchsorted(sent_ns, at_ns, side="right") - np.searchsorted(
+        started.first_ns, at_ns, side="right"
+    )
+    return np.asarray(waiting > 0, dtype=np.float64)
 
 
 def _within(events_ns: Ints, low_ns: Ints, high_ns: Ints, own_ns: Ints) -> Floats:

@@ -44,14 +44,24 @@ class Model:
             return Part(cause)
         totals = np.asarray([column.value.sum() for column in self.kept]) * chosen
         weights = totals * self.per_token
-        # Each start lies inside one wait of a stream; the other columns see it a second time.
-        units = weights[chosen][0] if cause == STARTS else weights.sum()
         return Part(
             cause,
             float(self.fitted.beta @ weights),
             self.fitted.half_width(weights, self.within),
-            float(units),
+            self._units(weights, chosen),
         )
+
+    def _units(self, weights: Floats, chosen: Mask) -> float:
+        """How much of a cause a token met. Several columns may see the same starts: they are
+        counted by those that found a cost."""
+        counting = np.asarray([column.counts_units for column in self.kept]) & chosen
+        if not counting.any():
+            return 0.0
+        costs = np.abs(self.fitted.beta * weights)
+        shares = costs * counting
+        shares[np.flatnonzero(counting)[0]] += costs[~counting].sum()
+        total = shares.sum()
+        return float(shares @ weights / total) if total else float(weights[counting].sum())
 
 
 def model(recording: Recording, found: Reads, gaps: Gaps) -> Model:

@@ -29,8 +29,8 @@ def moved(found: Reads, rest_ns: Floats, chunks: TokenChunks, gaps: Gaps) -> Mov
     whose = found.of_gap
     known = whose >= 0
     even_ns = found.wait_ns - np.where(found.flushed, rest_ns, 0.0)
-    # Chunks that came with the first token: no wait at all, where others have the usual one.
-    off_ns = np.full(len(gaps), -float(even_ns.sum()) / float(found.chunks.sum()))
+    # Chunks that came with the first token: no wait, where others have the usual one.
+    off_ns = gaps.gap_ns - float(even_ns.sum()) / float(found.chunks.sum())
     off_ns[known] = gaps.gap_ns[known] - (even_ns / found.chunks)[whose[known]]
     late = chunks.segments[gaps.chunk] > 1
     together = ~known

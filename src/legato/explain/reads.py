@@ -1,7 +1,8 @@
-"""Token gaps gathered by the read that ended them.
+"""Token gaps gathered by the arrival that ended them.
 
-Chunks that came in one read share an arrival: the first of them has the whole wait, the others
-none. What explains a wait acts on the read, so causes are fitted there and then shared out.
+Chunks that came in one read, or so close that they must have been sent together, are one arrival:
+the first of them has the wait, the others none to speak of. What explains a wait acts on the
+arrival, so causes are fitted there and then shared out. It is called a read, as most are one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ import numpy as np
 
 from legato.metrics.gaps import Gaps, Mask, TokenChunks
 from legato.recording import Ints
+
+# Below this share of the usual gap two chunks came together: a server that was held up and then
+# caught up writes what was due at once, in writes of their own.
+TOGETHER_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,10 @@ class Reads:
 def reads(chunks: TokenChunks, gaps: Gaps) -> Reads:
     """Gather; a read's arrival is that of its last token chunk."""
     new = np.ones(len(chunks), dtype=bool)
-    new[1:] = chunks.opens[1:] | (chunks.read_index[1:] != chunks.read_index[:-1])
+    near = np.zeros(len(chunks), dtype=bool)
+    near[gaps.chunk] = gaps.gap_ns < TOGETHER_SHARE * _usual_ns(gaps.gap_ns)
+    same_read = chunks.read_index[1:] == chunks.read_index[:-1]
+    new[1:] = chunks.opens[1:] | ~(same_read | near[1:])
     group = np.cumsum(new) - 1
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(chunks)) - 1 if len(first) else first
@@ -68,6 +76,16 @@ def reads(chunks: TokenChunks, gaps: Gaps) -> Reads:
         of_gap=number[group[gaps.chunk]],
         opens_read=new[gaps.chunk],
     )
+
+
+def _usual_ns(gap_ns: Ints) -> float:
+    """The gap in which the middle of all waiting time lies: chunks that come together, however
+    many, do not pull it down as they would a median."""
+    ordered = np.sort(gap_ns)
+    upto = np.cumsum(ordered)
+    if not len(ordered):
+        return 0.0
+    return float(ordered[min(np.searchsorted(upto, upto[-1] / 2), len(ordered) - 1)])
 
 
 def _total(values: Ints, first: Ints) -> Ints:

@@ -13,7 +13,7 @@ from legato.metrics import gaps, smoothness
 from legato.metrics.distribution import QUANTILES
 from legato.metrics.gaps import Floats, Gaps, Mask, TokenChunks
 from legato.metrics.samples import NS_PER_MS, Samples, chunk_gaps, spread_evenly, zeros_then_gap
-from legato.metrics.summary import measure
+from legato.metrics.summary import Measured, measure
 from legato.recording import Ints, Recording
 
 NS_PER_S = 1_000_000_000
@@ -32,12 +32,15 @@ def whole_streams(recording: Recording) -> Mask:
     return measure(recording).ok
 
 
-def own_figure(recording: Recording, metric: str, statistic: str | None) -> Own | None:
+def own_figure(
+    recording: Recording, metric: str, statistic: str | None, measured: Measured | None = None
+) -> Own | None:
     """The metric of each stream by itself; none for a metric that only a whole run has.
 
-    TTFT, TPOT, E2E and decode time are one value a stream, whatever the statistic.
+    TTFT, TPOT, E2E and decode time are one value a stream, whatever the statistic. Whoever has
+    the recording `measured` already may give it, since measuring takes a pass over all chunks.
     """
-    measured = measure(recording)
+    measured = measured or measure(recording)
     if metric in _SPREAD:
         samples = _SPREAD[metric](measured.gaps)
         return _own_statistic(samples, statistic or "p50", len(recording))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from legato import invocation
 from legato.report import words
 from legato.report.figures import whole
 from legato.report.lookup import (
@@ -46,7 +45,7 @@ def advice(summary: Summary) -> list[str]:
 def next_command(summary: Summary) -> tuple[str, str]:
     """(a command to type, what it is for)."""
     rest, purpose = _next(summary)
-    return invocation.command(rest), purpose
+    return f"legato {rest}", purpose
 
 
 def _next(summary: Summary) -> tuple[str, str]:

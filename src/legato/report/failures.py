@@ -24,11 +24,11 @@ def failure_lines(summary: Summary) -> list[tuple[str, str]]:
     """(how many of which kind, the first error of that kind), the most frequent first."""
     kinds = [kind for kind in items(summary, "failures") if isinstance(kind, Mapping)]
     if not kinds:
-        kinds = [
-            {"status": status, "count": count(summary, "streams", status)}
-            for status in ("failed", "aborted", "not_streaming")
-            if count(summary, "streams", status)
-        ]
+        ended = {name: count(summary, "streams", name) for name in ("failed", "not_streaming")}
+        # Those that the client left open did not fail.
+        cut = count(summary, "streams", "aborted") - count(summary, "streams", "left_open")
+        ended["aborted"] = max(0, cut)
+        kinds = [{"status": status, "count": n} for status, n in ended.items() if n]
     kinds.sort(key=lambda kind: -count(kind, "count"))
     return [(f"{count(kind, 'count'):,} × {_name(kind)}", _error(kind)) for kind in kinds]
 

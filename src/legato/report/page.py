@@ -128,7 +128,7 @@ class Page:
     def _print(self, drawn: RenderableType) -> None:
         """Without the spaces that tables pad their lines with: pages are piped and compared."""
         for line in self._console.render_lines(drawn, pad=False):
-            self._console.print(Segments(_trimmed(line)))
+            self._console.print(Segments([*_trimmed(line), Segment.line()]), end="")
 
     def _text(self, text: str, style: str = "") -> Text:
         return Text(legible(text, self._encoding), style=style, overflow="fold")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from legato.report import words
 from legato.invocation import as_typed
+from legato.report import words
 from legato.report.advice import advice, next_command
 from legato.report.failures import failure_lines
 from legato.report.figures import UNKNOWN, ms, of, percent, significant, whole, within
@@ -33,6 +33,7 @@ from legato.report.peers import AGREEMENT, APPROXIMATE, own_reading, peer_groups
 if TYPE_CHECKING:
     from rich.console import Console
 
+ALL_READINGS = 70  # from this many columns on, other tools' means and TTFT are shown too
 WIDE = 100  # from this many columns on, an interval stands beside its figure
 
 # A badge sets both its colours, so that it reads on light and on dark backgrounds.
@@ -198,13 +199,14 @@ def _peers(page: Page, summary: Summary) -> None:
     groups = peer_groups(summary)
     if not groups:
         return
+    # A narrow page keeps the names legible instead.
+    kept = (0, 1, 2, 3) if page.width >= ALL_READINGS else (1, 2)
+    own = [ms(figure) for figure in own_reading(summary).figures_ms]
+    rows = [(["legato"], own), *(([", ".join(g.names), *g.notes], g.shown) for g in groups)]
     page.heading("What other tools would have printed: ITL, and mean TTFT")
     page.readings(
-        ("mean", "p50", "p99", "TTFT"),
-        [
-            (["legato"], [ms(figure) for figure in own_reading(summary).figures_ms]),
-            *(([", ".join(group.names), *group.notes], group.shown) for group in groups),
-        ],
+        [("mean", "p50", "p99", "TTFT")[column] for column in kept],
+        [(names, [figures[column] for column in kept]) for names, figures in rows],
     )
     page.line(
         f"Their formulas on our arrival times. Tools of one kind within {percent(AGREEMENT)} share"

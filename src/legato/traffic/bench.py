@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import shutil
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,8 +17,9 @@ from legato.calibrate import profile
 from legato.errors import RecordingError, UsageError
 from legato.key import Key
 from legato.report.live import LiveView, Snapshot
-from legato.traffic import host, prompts, runner, target
-from legato.traffic.plan import Assignment, Load, Request
+from legato.traffic import asking, host, runner, target
+from legato.traffic.asking import Asking
+from legato.traffic.plan import Assignment, Load
 from legato.traffic.pulse import PulseFile
 from legato.wire import endpoint as endpoints
 from legato.wire import folder as folders
@@ -29,7 +29,6 @@ from legato.wire.endpoint import Endpoint
 from legato.wire.redaction import Redaction
 from legato.wire.tokens import load_tokenizer
 
-_PROMPT = "\x00prompt\x00"  # stands for the prompt while a body is taken apart
 _PLAIN = frozenset({"User-Agent", "Content-Type", "Accept", "Accept-Encoding"})
 _SAMPLING = (
     "temperature",
@@ -55,14 +54,10 @@ class Bench:
     out: Path
     api: str = "chat"
     model: str | None = None
-    prompt_tokens: int = 256
-    output_tokens: int | None = 128
-    prompt_file: str | None = None
+    asking: Asking = field(default_factory=Asking)
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     extra_body: dict[str, Any] = field(default_factory=dict)
     tokenizer: str | None = None
-    seed: int = 0
-    cache_friendly: bool = False
     keep_text: bool = False
     keep_alive: bool = True
     insecure: bool = False
@@ -100,10 +95,19 @@ def run(bench: Bench, view: LiveView) -> Result:
     headers = _headers(bench, api)
     runner.check_disk(bench.out.parent, bench.load.workers)
     found = target.look(api, endpoint, headers, bench.model, bench.insecure)
-    body = _body(bench, api, found)
-    path = endpoint.path + api.path_for(found.model)
-    request = _request(bench, endpoint, path, headers, body)
-    plan = _plan(bench, api, endpoint, found, body, addresses[0][1][0])
+    extra = api.extras(found.served_by, bench.asking.output_tokens is not None) | bench.extra_body
+    planned = asking.plan(
+        bench.asking,
+        _head(endpoint.path + api.path_for(found.model), endpoint, headers),
+        api,
+        found.model,
+        extra,
+        requests=bench.load.total,
+        trace=bench.load.trace,
+        tokenizer=load_tokenizer(bench.tokenizer) if bench.tokenizer else None,
+    )
+    sampling = _sampling(api.body(found.model, "", bench.asking.output_mark, extra))
+    plan = _plan(bench, api, endpoint, found, sampling, planned.exact, addresses[0][1][0])
     folder = folders.partial_of(bench.out)
     schedule_ns = bench.load.schedule_ns()
 
@@ -113,10 +117,11 @@ def run(bench: Bench, view: LiveView) -> Result:
             Assignment(
                 worker=worker,
                 folder=str(folder),
+                mode=bench.load.mode,
                 load=bench.load,
                 slots=slots,
                 due_ns=schedule_ns[worker :: bench.load.workers],
-                request=request,
+                book=planned.book,
                 endpoint=asdict(endpoint),
                 addresses=addresses,
                 deadlines=bench.deadlines,
@@ -161,10 +166,6 @@ def _decode(bench: Bench, folder: Path, *, partial: bool) -> None:
 
 
 def _check(bench: Bench) -> None:
-    if bench.prompt_tokens < 1:
-        raise UsageError(f"--prompt-tokens {bench.prompt_tokens} must be at least 1")
-    if bench.output_tokens is not None and bench.output_tokens < 1:
-        raise UsageError(f"--output-tokens {bench.output_tokens} must be at least 1")
     if bench.extra_body.get("n", 1) != 1:
         raise UsageError("--extra-body asks for n answers a request; legato times one a stream")
     if bench.extra_body.get("stream", True) is not True:
@@ -191,11 +192,6 @@ def _headers(bench: Bench, api: apis.Api) -> dict[str, str]:
     return {n: v for n, v in headers.items() if n.lower() not in given} | bench.headers
 
 
-def _body(bench: Bench, api: apis.Api, found: target.Target) -> dict[str, Any]:
-    extra = api.extras(found.served_by, bench.output_tokens is not None)
-    return api.body(found.model, _PROMPT, bench.output_tokens, extra | bench.extra_body)
-
-
 def _secrets(bench: Bench, api: apis.Api) -> tuple[str, ...]:
     """What a server may echo and no recording may hold; a template's headers are the user's."""
     own = {} if api.document is None else _headers(bench, api)
@@ -215,28 +211,14 @@ def _sampling(body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _request(
-    bench: Bench,
-    endpoint: Endpoint,
-    path: str,
-    headers: dict[str, str],
-    body: dict[str, Any],
-) -> Request:
-    before, prompt, after = json.dumps(body).partition(json.dumps(_PROMPT)[1:-1])
-    if not prompt:
-        raise UsageError("--extra-body replaces the prompt; give prompts by --prompt-file instead")
+def _head(path: str, endpoint: Endpoint, headers: dict[str, str]) -> str:
+    """The HTTP head of every request, without its Content-Length."""
     lines = [
         f"POST {path} HTTP/1.1",
         f"Host: {endpoint.authority_shown}",
         *(f"{name}: {value}" for name, value in headers.items()),
     ]
-    if bench.prompt_file is not None:
-        texts = prompts.from_file(bench.prompt_file)
-    else:
-        texts = prompts.synthetic(bench.prompt_tokens, bench.seed)
-    # The salt differs from run to run, or the second run of a seed would meet a warm cache.
-    salt_seed = None if bench.cache_friendly else random.SystemRandom().getrandbits(48)
-    return Request("\r\n".join(lines) + "\r\n", before, after, texts, salt_seed)
+    return "\r\n".join(lines) + "\r\n"
 
 
 def _plan(
@@ -244,11 +226,11 @@ def _plan(
     api: apis.Api,
     endpoint: Endpoint,
     found: target.Target,
-    body: dict[str, Any],
+    sampling: dict[str, Any],
+    exact: bool,
     remote: str,
 ) -> dict[str, Any]:
     load = bench.load
-    sampling = _sampling(body)
     return {
         "meta": {
             "settings": {
@@ -258,11 +240,8 @@ def _plan(
                 "served_by": found.served_by,
                 **load.settings(),
                 "embedded": bench.embedded,
-                "prompt_tokens": None if bench.prompt_file else bench.prompt_tokens,
-                "prompt_file": bench.prompt_file,
-                "output_tokens": bench.output_tokens,
-                "seed": bench.seed,
-                "cache_friendly": bench.cache_friendly,
+                **bench.asking.settings(traced=bool(load.trace)),
+                "prompt_exact": exact,
                 "key_from": bench.key_from,
                 "tls": endpoint.tls,
                 "verified": endpoint.tls and not bench.insecure,
@@ -274,7 +253,7 @@ def _plan(
                 "header_names": sorted(bench.headers),
                 "extra_body_names": sorted(bench.extra_body),
             },
-            "schedule": load.arrivals and load.arrivals.describe(),
+            "schedule": load.describe_schedule(),
             "host": host.facts(remote),
             "versions": host.versions(),
             "calibration": profile.load(endpoint.tls),

@@ -24,6 +24,7 @@ class Lengths:
 
     kind: str  # fixed, uniform, normal, lognormal or file
     numbers: tuple[float, ...]
+    text: str = ""  # as the user wrote it
 
     def draw(self, count: int, seed: str) -> list[int]:
         """`count` lengths; the same seed gives the same ones."""
@@ -53,9 +54,9 @@ def parse(option: str, text: str) -> Lengths:
     """The distribution a user wrote after `option`."""
     kind, colon, rest = text.partition(":")
     if not colon:
-        return Lengths("fixed", (_whole(option, text, text),))
+        return Lengths("fixed", (_whole(option, text, text),), text)
     if kind == "file":
-        return Lengths("file", tuple(_from_file(option, rest)))
+        return Lengths("file", tuple(_from_file(option, rest)), text)
     parts = rest.split(":")
     if kind not in _TAKES or len(parts) != _TAKES[kind]:
         raise UsageError(
@@ -67,7 +68,12 @@ def parse(option: str, text: str) -> Lengths:
         raise UsageError(f"{option} {text!r}: LOW must be at least 1 and at most HIGH")
     if kind != "uniform" and not (1 <= numbers[0] <= MAX_TOKENS and numbers[1] >= 0):
         raise UsageError(f"{option} {text!r}: MEAN must be at least 1 and STD at least 0")
-    return Lengths(kind, numbers)
+    return Lengths(kind, numbers, text)
+
+
+def fixed(tokens: int) -> Lengths:
+    """All of one length."""
+    return Lengths("fixed", (tokens,), str(tokens))
 
 
 def _from_file(option: str, path: str) -> list[float]:

@@ -17,10 +17,15 @@ from typing import TYPE_CHECKING, Any
 from legato import key
 from legato.errors import UsageError
 from legato.legible import sentence
+from legato.traffic import lengths, promptfile, traces
 from legato.traffic.plan import Load, check_load, check_seconds
 
 if TYPE_CHECKING:
+    from legato.traffic.asking import Asking
     from legato.traffic.bench import Bench
+    from legato.traffic.lengths import Lengths
+    from legato.traffic.promptfile import Entry
+    from legato.traffic.traces import Arrival
 
 MakeBench = Callable[[str, Load, Path], "Bench"]  # of a URL, a load and where the recording goes
 
@@ -49,6 +54,12 @@ def add_load(parser: argparse.ArgumentParser) -> None:
         help="open loop: requests a second, a ramp FROM:TO, or steps RATE@SECONDS,…",
     )
     add_spacing(load)
+    load.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="open loop: times and lengths from a trace (Mooncake, Azure, BurstGPT, CSV or JSONL)",
+    )
+    load.add_argument("--trace-speed", type=float, metavar="X", help="play it X times as fast (1)")
     load.add_argument(
         "--requests",
         type=int,
@@ -99,12 +110,27 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
     )
     ask.add_argument("--model", metavar="NAME", help="default: the first the endpoint lists")
     ask.add_argument(
-        "--prompt-tokens", type=int, metavar="N", help="about so many tokens a prompt (256)"
+        "--prompt-tokens",
+        metavar="N",
+        help="tokens a prompt (256): N, uniform:LOW:HIGH, normal:MEAN:STD, lognormal:MEAN:STD or"
+        " file:PATH",
+    )
+    ask.add_argument("--output-tokens", metavar="N", help="tokens an answer (128), likewise")
+    ask.add_argument(
+        "--prompt-file",
+        metavar="FILE",
+        help="instead: a prompt a line, JSONL of request bodies, or ShareGPT JSON",
     )
     ask.add_argument(
-        "--output-tokens", type=int, default=128, metavar="N", help="tokens an answer (%(default)s)"
+        "--prefix-share",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="share of a prompt that its group has in common, 0 to 1 (%(default)s)",
     )
-    ask.add_argument("--prompt-file", metavar="FILE", help="a prompt a line, instead")
+    ask.add_argument(
+        "--prefix-groups", type=int, default=1, metavar="N", help="such groups (%(default)s)"
+    )
     ask.add_argument(
         "--cache-friendly",
         action="store_true",
@@ -173,6 +199,53 @@ def load_of(args: argparse.Namespace) -> Load:
         duration_s=args.duration,
         warmup=args.warmup,
         workers=args.workers,
+        trace=_trace(args),
+    )
+
+
+def _trace(args: argparse.Namespace) -> tuple[Arrival, ...]:
+    if args.trace is None:
+        if args.trace_speed is not None:
+            raise UsageError("--trace-speed belongs to --trace")
+        return ()
+    if args.prompt_tokens is not None or args.output_tokens is not None or args.prompt_file:
+        raise UsageError(
+            "--trace has its own lengths: leave out --prompt-tokens, --output-tokens and"
+            " --prompt-file"
+        )
+    speed = 1.0 if args.trace_speed is None else args.trace_speed
+    if not 0 < speed <= 1e6:
+        raise UsageError(f"--trace-speed {speed:g} must be greater than 0 and at most 1e6")
+    return tuple(traces.read(args.trace, speed))
+
+
+def _lengths(args: argparse.Namespace) -> tuple[Lengths, Lengths]:
+    if not 0 <= args.prefix_share <= 1:
+        raise UsageError(f"--prefix-share {args.prefix_share:g} must be between 0 and 1")
+    if args.prefix_groups < 1:
+        raise UsageError(f"--prefix-groups {args.prefix_groups} must be at least 1")
+    given = {
+        "--prompt-tokens": 256 if args.prompt_tokens is None else args.prompt_tokens,
+        "--output-tokens": 128 if args.output_tokens is None else args.output_tokens,
+    }
+    prompt, output = (lengths.parse(name, str(text)) for name, text in given.items())
+    return prompt, output
+
+
+def _asking(
+    args: argparse.Namespace, wanted: tuple[Lengths, Lengths], entries: tuple[Entry, ...]
+) -> Asking:
+    from legato.traffic.asking import Asking
+
+    return Asking(
+        prompt_tokens=wanted[0],
+        output_tokens=wanted[1],
+        prompt_file=args.prompt_file,
+        entries=entries,
+        prefix_share=args.prefix_share,
+        prefix_groups=args.prefix_groups,
+        cache_friendly=args.cache_friendly,
+        seed=args.seed,
     )
 
 
@@ -187,6 +260,8 @@ def bench_maker(args: argparse.Namespace) -> MakeBench:
     )
     for name in ("connect", "first_byte", "idle", "total"):
         check_seconds(f"--{name.replace('_', '-')}-timeout", getattr(deadlines, f"{name}_s"))
+    wanted = _lengths(args)
+    entries = tuple(promptfile.read(args.prompt_file)) if args.prompt_file is not None else ()
     headers, extra_body = _headers(args.header), _json(args.extra_body)
     secret = key.find(args.api_key_file)
     key_from = None if secret is None else _key_source(args.api_key_file)
@@ -204,14 +279,10 @@ def bench_maker(args: argparse.Namespace) -> MakeBench:
             out=out,
             api=args.api,
             model=args.model,
-            prompt_tokens=args.prompt_tokens if args.prompt_tokens is not None else 256,
-            output_tokens=args.output_tokens,
-            prompt_file=args.prompt_file,
+            asking=_asking(args, wanted, entries),
             headers=headers,
             extra_body=extra_body,
             tokenizer=args.tokenizer,
-            seed=args.seed,
-            cache_friendly=args.cache_friendly,
             keep_text=args.keep_text,
             keep_alive=not args.fresh_connections,
             insecure=args.insecure,

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from legato.errors import UsageError
-from legato.traffic.arrivals import MAX_SECONDS, Arrivals, Span, parse_rate
+from legato.traffic.arrivals import MAX_SECONDS, NS_PER_S, Arrivals, Span, parse_rate
+from legato.traffic.book import Book, Row
+from legato.traffic.traces import Arrival
 from legato.wire.deadlines import Deadlines
 
 DEFAULT_CONCURRENCY = 10
@@ -28,10 +30,11 @@ class Load:
     duration_s: float | None = None
     warmup: int = 0
     workers: int = 1
+    trace: tuple[Arrival, ...] = ()
 
     @property
     def mode(self) -> str:
-        return "open" if self.arrivals is not None else "closed"
+        return "open" if self.arrivals is not None or self.trace else "closed"
 
     @property
     def total(self) -> int | None:
@@ -40,15 +43,30 @@ class Load:
 
     def schedule_ns(self) -> list[int]:
         """The intended times of an open loop, from its start."""
+        if self.trace:
+            return [round(arrival.at_s * NS_PER_S) for arrival in self.trace]
         return [] if self.arrivals is None else self.arrivals.offsets_ns(self.total)
+
+    def describe_schedule(self) -> dict[str, Any] | None:
+        """What makes the schedule again."""
+        if self.trace:
+            return {"spacing": "trace", "requests": len(self.trace)}
+        return None if self.arrivals is None else self.arrivals.describe()
+
+    @property
+    def rate(self) -> float | None:
+        """Requests a second, on average, of an open loop."""
+        if self.trace:
+            length_s = self.trace[-1].at_s
+            return len(self.trace) / length_s if length_s else None
+        return None if self.arrivals is None else self.arrivals.mean_rate
 
     def settings(self) -> dict[str, Any]:
         """As the recording has it."""
-        arrivals = self.arrivals
         return {
             "mode": self.mode,
             "concurrency": self.concurrency,
-            "rate": None if arrivals is None else arrivals.mean_rate,
+            "rate": self.rate,
             "requests": self.requests,
             "duration_s": self.duration_s,
             "warmup": self.warmup,
@@ -67,8 +85,11 @@ def check_load(
     duration_s: float | None = None,
     warmup: int = 0,
     workers: int | None = None,
+    trace: tuple[Arrival, ...] = (),
 ) -> Load:
     """The load with its defaults filled in; contradictions are refused."""
+    if trace and (concurrency is not None or rate is not None):
+        raise UsageError("--trace has its own times: leave out --concurrency and --rate")
     if concurrency is not None and rate is not None:
         raise UsageError("--concurrency and --rate contradict each other: choose one")
     if requests is not None and duration_s is not None:
@@ -80,7 +101,10 @@ def check_load(
     if duration_s is not None:
         check_seconds("--duration", duration_s)
     arrivals = _arrivals(rate, spacing, burstiness, seed, duration_s)
-    if arrivals is None and concurrency is None:
+    if trace:
+        trace = _cut(trace, requests, duration_s, warmup)
+        requests = len(trace) - warmup
+    elif arrivals is None and concurrency is None:
         concurrency = _default_concurrency(requests, warmup, workers)
     if requests is None and duration_s is None and (arrivals is None or arrivals.is_endless):
         requests = DEFAULT_REQUESTS_A_SLOT * concurrency if concurrency else 100
@@ -97,7 +121,20 @@ def check_load(
         workers = _default_workers(concurrency)
     if concurrency is not None and workers > concurrency:
         raise UsageError(f"--workers {workers} is more than --concurrency {concurrency}")
-    return Load(concurrency, arrivals, requests, duration_s, warmup, workers)
+    return Load(concurrency, arrivals, requests, duration_s, warmup, workers, trace)
+
+
+def _cut(
+    trace: tuple[Arrival, ...], requests: int | None, duration_s: float | None, warmup: int
+) -> tuple[Arrival, ...]:
+    """As much of a trace as was asked for."""
+    if duration_s is not None:
+        trace = tuple(arrival for arrival in trace if arrival.at_s < duration_s)
+    if requests is not None:
+        trace = trace[: requests + warmup]
+    if len(trace) <= warmup:
+        raise UsageError(f"--warmup {warmup} leaves nothing of the trace to count")
+    return trace
 
 
 def _arrivals(
@@ -139,28 +176,16 @@ def check_seconds(option: str, seconds: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A request in pieces: everything before the prompt, everything after it, as JSON bytes, and
-    the HTTP head without its Content-Length. The head holds the key: it goes to the workers
-    through a pipe and nowhere else."""
-
-    head: str = field(repr=False)
-    before: str
-    after: str
-    prompts: list[str] = field(repr=False)
-    salt_seed: int | None  # None: the prompts go out as they are
-
-
-@dataclass(frozen=True, slots=True)
 class Assignment:
     """All a worker needs to know."""
 
     worker: int
     folder: str
+    mode: str  # of the load: closed or open
     load: Load
     slots: int  # streams this worker keeps open, in closed loop
     due_ns: list[int]  # its part of the schedule, from the start, in open loop
-    request: Request
+    book: Book
     endpoint: dict[str, Any]
     addresses: list[Any]
     deadlines: Deadlines
@@ -171,12 +196,15 @@ class Assignment:
     cpu: int | None
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        # A trace's times are in `due_ns` and its lengths in the book.
+        return asdict(replace(self, load=replace(self.load, trace=())))
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Assignment:
         document["load"] = _load_of(document["load"])
-        document["request"] = Request(**document["request"])
+        book = document["book"]
+        book["rows"] = tuple(Row(**row) for row in book["rows"])
+        document["book"] = Book(**book)
         document["deadlines"] = Deadlines(**document["deadlines"])
         return cls(**document)
 

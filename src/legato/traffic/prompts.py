@@ -1,13 +1,9 @@
-"""What is asked: prompts of about a wanted number of tokens, or the lines of a file, and the salt
-that keeps a prefix cache from flattering the figures."""
+"""The words of synthetic prompts: common ones, which are one token each in most vocabularies, and
+exactly one each where a tokenizer says so."""
 
 from __future__ import annotations
 
-import hashlib
-import random
-from pathlib import Path
-
-from legato.errors import UsageError
+from legato.wire.tokens import Tokenizer
 
 # Common English words: one token each, or nearly, in the vocabularies in use.
 _TEXT = """
@@ -21,29 +17,20 @@ war history party result change morning reason research girl guy moment air teac
 education
 """
 _WORDS = _TEXT.split()
-_SYNTHETIC_PROMPTS = 32
+_FEWEST_WORDS = 20
 
 
-def synthetic(prompt_tokens: int, seed: int) -> list[str]:
-    """A few prompts of about `prompt_tokens` tokens each: a word counts as a token."""
-    generator = random.Random(seed)
-    return [" ".join(generator.choices(_WORDS, k=prompt_tokens)) for _ in range(_SYNTHETIC_PROMPTS)]
+def vocabulary(tokenizer: Tokenizer | None) -> tuple[tuple[str, ...], bool]:
+    """(words, whether each is exactly one token wherever it stands). Without a tokenizer a
+    prompt of n words has about n tokens."""
+    if tokenizer is None:
+        return tuple(_WORDS), False
 
+    def tokens(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
-def from_file(path: str) -> list[str]:
-    """A prompt a line; empty lines are skipped."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read the prompt file {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"the prompt file {path} is not UTF-8 at byte {error.start}") from None
-    prompts = [line.strip() for line in text.splitlines() if line.strip()]
-    if not prompts:
-        raise UsageError(f"the prompt file {path} holds no prompt")
-    return prompts
-
-
-def salt(seed: int, worker: int, number: int) -> str:
-    """A few characters that no other request of this or another run starts with."""
-    return hashlib.blake2b(f"{seed}/{worker}/{number}".encode(), digest_size=6).hexdigest()
+    # Alone, after another word and twice in a row: what adds up in these adds up in a prompt.
+    words = tuple(w for w in _WORDS if tokens(w) == 1 and tokens(f"{w} {w} {w}") == 3)
+    if len(words) < _FEWEST_WORDS:
+        return tuple(_WORDS), False
+    return words, tokens(" ".join(words)) == len(words)

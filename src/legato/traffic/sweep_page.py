@@ -64,7 +64,7 @@ def _curve(runs: Sequence[LevelRun], page: Page) -> None:
     labels = [f"{run.level.value:g}" for run in runs]
     margin = max(len(label) for label in labels)
     room = max(10, page.width - margin - 14)
-    page.line(f"ITL: median {_BAR}, to p99 {_TAIL}")
+    page.line(f"ITL: median {_BAR}, then to p99 (to the largest without one) {_TAIL}")
     for label, (_, median, tail) in zip(labels, ends, strict=True):
         full = round(median / longest * room)
         light = round(tail / longest * room) - full

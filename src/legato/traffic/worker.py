@@ -22,7 +22,6 @@ from typing import Any
 
 from legato.errors import LegatoError
 from legato.traffic.plan import Assignment
-from legato.traffic.prompts import salt
 from legato.traffic.pulse import PulseFile
 from legato.wire import spool
 from legato.wire.capture import Capture
@@ -68,7 +67,7 @@ class Worker:
         load = self._assignment.load
         usage = resource.getrusage(resource.RUSAGE_SELF)
         began_ns = time.monotonic_ns()
-        if load.mode == "open":
+        if self._assignment.mode == "open":
             due_ns = self._assignment.due_ns
             self._due_ns.extend(start_ns + due for due in due_ns)
             if due_ns:
@@ -109,7 +108,7 @@ class Worker:
 
     def _send_due(self) -> int:
         """Send what is due; returns how long there is nothing to send."""
-        if self._assignment.load.mode == "open":
+        if self._assignment.mode == "open":
             return self._send_scheduled()
         # No more than are free now: a stream that fails at once frees its slot inside this loop.
         for _ in range(len(self._free)):
@@ -154,20 +153,12 @@ class Worker:
         self._started += 1
         # Among all workers' requests, so that they do not all send the same prompts.
         of_all = number * self._assignment.load.workers + self._assignment.worker
-        self._capture.start(number, self._request(of_all), scheduled_ns)
-
-    def _request(self, number: int) -> bytes:
-        request = self._assignment.request
-        prompt = request.prompts[number % len(request.prompts)]
-        if request.salt_seed is not None:
-            prompt = salt(request.salt_seed, self._assignment.worker, number) + " " + prompt
-        body = f"{request.before}{json.dumps(prompt)[1:-1]}{request.after}".encode()
-        return f"{request.head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
+        self._capture.start(number, self._assignment.book.request(of_all), scheduled_ns)
 
     def _ended(self, reached: bool) -> None:
         """Its slot is free, or will be soon where the server could not even be reached: a dead
         target is asked again and again, but not as fast as the machine can fail."""
-        if self._assignment.load.mode == "closed":
+        if self._assignment.mode == "closed":
             self._free.append(0 if reached else time.monotonic_ns() + _REST_NS)
 
     def _stop_sending(self) -> None:
