@@ -21,7 +21,7 @@ from benchmarks.peers import PEERS, Figures, Job, Peer, PeerError, Words, instal
 from legato.metrics.dialects import all_dialects
 from legato.metronome.launch import running
 from legato.metronome.pattern import Pattern
-from legato.recording import read
+from legato.reading import read
 
 STREAMS = 5
 TOKENS = 99  # a multiple of three, so that every event of three is full

@@ -9,16 +9,19 @@ from pathlib import Path
 from legato.errors import UsageError
 
 _SHORTEST_SECRET = 8  # cutting anything shorter out of sentences would hide no secret
-VARIABLES = ("LEGATO_API_KEY", "OPENAI_API_KEY")
+_OWN_VARIABLE = "LEGATO_API_KEY"
+_VENDOR_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY"}  # by API; the others speak OpenAI's
 
 
 class Key:
-    """A secret. Its text is only to be had by `reveal`; printed or formatted it is `[key]`."""
+    """A secret. Its text is only to be had by `reveal`; printed or formatted it is `[key]`.
+    `source` names the option or variable that held it."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_text", "source")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, source: str) -> None:
         self._text = text
+        self.source = source
 
     def reveal(self) -> str:
         return self._text
@@ -27,8 +30,10 @@ class Key:
         return "[key]"
 
 
-def find(file: str | None, environment: Mapping[str, str] = os.environ) -> Key | None:
-    """From `file` where one is named, else from the environment."""
+def find(file: str | None, api: str, environment: Mapping[str, str] = os.environ) -> Key | None:
+    """From `file` where one is named, else from the environment: legato's own variable, or the
+    one of the API's vendor, so that no vendor is sent another's key."""
+    source = "--api-key-file"
     if file is not None:
         try:
             text = Path(file).read_text(encoding="utf-8").strip()
@@ -38,12 +43,14 @@ def find(file: str | None, environment: Mapping[str, str] = os.environ) -> Key |
         if not text:
             raise UsageError(f"the key file {file} is empty")
     else:
-        text = next((environment[name] for name in VARIABLES if environment.get(name)), "").strip()
+        names = (_OWN_VARIABLE, _VENDOR_VARIABLES.get(api, "OPENAI_API_KEY"))
+        source = next((name for name in names if environment.get(name)), "")
+        text = environment.get(source, "").strip()
     if not text:
         return None
     if not text.isascii() or not text.isprintable() or " " in text:
         raise UsageError("the API key holds a character that no HTTP header can carry")
-    return Key(text)
+    return Key(text, source)
 
 
 def secrets(key: Key | None, headers: Mapping[str, str]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from legato.capacity.edge import Edge, Measurement, find_edge
 Ending = Literal["settled", "budget", "most", "client", "none", "stopped"]
 
 PROOFS = 2  # once may be chance: a verdict that ends the search is asked for again
+FIRST_TRIES = 3  # of the lowest level, which any client can hold in a quiet moment
 CLIENT_STEP = 1.2  # a lower bound that could not grow by this much is good enough
 GROWTH = 4.0  # a level is at most so many times the highest one that held
 SETTLED_SHARE = 0.05
@@ -78,7 +79,7 @@ def next_level(runs: Sequence[Measurement], scope: Scope) -> float | None:
     least = scope.snap(scope.least)
     held = [run for run in runs if run.held]
     if not held:
-        return least if len(runs) < PROOFS else None
+        return least if len(runs) < FIRST_TRIES else None
     edge = find_edge(held)
     if edge is None and held[0].passes:
         return _upwards(runs, scope)

@@ -65,7 +65,6 @@ class Bench:
     pin: bool = False
     deadlines: Deadlines = field(default_factory=Deadlines)
     key: Key | None = None
-    key_from: str | None = None  # the name of the option or variable that held it
     embedded: bool = False  # the target is our own metronome
 
 
@@ -242,7 +241,7 @@ def _plan(
                 "embedded": bench.embedded,
                 **bench.asking.settings(traced=bool(load.trace)),
                 "prompt_exact": exact,
-                "key_from": bench.key_from,
+                "key_from": bench.key and bench.key.source,
                 "tls": endpoint.tls,
                 "verified": endpoint.tls and not bench.insecure,
                 "proxy": endpoint.proxy and f"{endpoint.proxy.host}:{endpoint.proxy.port}",

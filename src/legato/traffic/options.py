@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -263,16 +262,15 @@ def bench_maker(args: argparse.Namespace) -> MakeBench:
     wanted = _lengths(args)
     entries = tuple(promptfile.read(args.prompt_file)) if args.prompt_file is not None else ()
     headers, extra_body = _headers(args.header), _json(args.extra_body)
-    secret = key.find(args.api_key_file)
-    key_from = None if secret is None else _key_source(args.api_key_file)
+    secret = key.find(args.api_key_file, args.api)
     warned: set[str] = set()
 
     def make(url: str, load: Load, out: Path) -> Bench:
         from legato.traffic import bench as benches
 
-        if key_from is not None and url not in warned:
+        if secret is not None and url not in warned:
             warned.add(url)
-            _warn_of_plain_key(url, key_from)
+            _warn_of_plain_key(url, secret.source)
         return benches.Bench(
             url=url,
             load=load,
@@ -290,17 +288,9 @@ def bench_maker(args: argparse.Namespace) -> MakeBench:
             pin=args.pin,
             deadlines=deadlines,
             key=secret,
-            key_from=key_from,
         )
 
     return make
-
-
-def _key_source(file: str | None) -> str:
-    """Where the key came from, by name; the user may have forgotten that the variable is set."""
-    if file is not None:
-        return "--api-key-file"
-    return next(name for name in key.VARIABLES if os.environ.get(name))
 
 
 def _warn_of_plain_key(url: str, key_from: str) -> None:
