@@ -30,6 +30,7 @@ GAP_MS, PER_STREAM_MS, TOKENS = 10.0, 0.1, 60
 LEAST_COVERED_SHARE = 0.9
 MOST_ERROR_SHARE = 0.05
 MOST_RUNS = 12
+INTERRUPTED = 130
 
 Generator = np.random.Generator
 
@@ -144,6 +145,8 @@ def live(searches: int) -> bool:
             found, code = _asked(
                 ["capacity", metronome.url, "--slo", "itl.p50<=14.1ms", "--out", str(out), "--json"]
             )
+            if code == INTERRUPTED:
+                return False
             capacity = found["capacity"]
             off = abs(capacity["concurrency"] - limit) / limit
             fine &= code == 0 and off <= MOST_ERROR_SHARE and capacity["runs"] <= MOST_RUNS

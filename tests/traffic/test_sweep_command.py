@@ -58,7 +58,7 @@ def test_the_page_fits_eighty_columns_and_says_its_rules(target: str, tmp_path: 
         extra={"COLUMNS": "80"},
     )
     assert all(len(line) <= 80 for line in done.out.splitlines()), done.out
-    for said in ("ITL p50", "knee at", "greatest power", "trimmed:", "recordings in"):
+    for said in ("ITL p50", "ITL: median", "knee", "trimmed:", "recordings in"):
         assert said in " ".join(done.out.split())
 
 

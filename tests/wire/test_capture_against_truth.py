@@ -129,7 +129,7 @@ def test_many_streams_at_once_lose_nothing_and_hold_the_floor_rule(
 
 
 def test_a_burst_in_one_write_is_one_segment_and_exact(target: Target, tmp_path: Path) -> None:
-    stream = one(tmp_path, target.url, events_per_write=4, tokens=32, gap_ms=1)
+    stream = one(tmp_path, target.url, events_per_write=4, tokens=48, gap_ms=5)
     assert_true_to(target, stream)
     tokens = np.flatnonzero(np.asarray(stream.tokens))
     reads = np.asarray(stream.read_index)[tokens].reshape(-1, 4)

@@ -58,11 +58,14 @@ def optional_string(value: Any) -> str | None:
     return None if value is None else string(value)
 
 
+MAX_TOKENS = 10_000_000  # of one answer; some figures keep an entry a token
+
+
 def token_count(value: Any) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise ValueError("a token count is not a whole number")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TOKENS:
+        raise ValueError("a token count is not a whole number that an answer can have")
     return value
 
 

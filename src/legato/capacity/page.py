@@ -42,19 +42,20 @@ def headline(found: Found) -> str:
     if not answer.level:
         held = "was not held by this client" if answer.ending == "client" else "broke the SLO"
         return f"Nothing is known yet: the lowest load {held}."
+    keep = f"{level} {'keeps' if str(level) == '1 stream' else 'keep'} the SLO"
     if found.is_bound:
         why = {
             "most": "the highest load allowed",
             "client": "the most this client could hold",
             "stopped": "the search was interrupted",
         }.get(answer.ending, "the runs are spent")
-        return f"At least {level} keep the SLO ({why}): the limit may lie higher."
+        return f"At least {keep} ({why}): the limit may lie higher."
     interval = f"95 % interval {_number(answer.low)}–{_number(answer.high)}"
     unsettled = {
         "budget": "; not settled: more --runs or a longer --duration would narrow it",
         "stopped": "; interrupted",
     }.get(answer.ending, "")
-    return f"{_capital(str(level))} keep the SLO ({interval}{unsettled})."
+    return f"{keep} ({interval}{unsettled})."
 
 
 def _said(found: Found) -> list[str]:
@@ -126,7 +127,3 @@ def _figure(one: Judged) -> str:
 
 def _number(level: float) -> str:
     return "∞" if math.isinf(level) else f"{level:.3g}" if level < 100 else f"{level:,.0f}"
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

@@ -61,7 +61,7 @@ def reads(chunks: TokenChunks, gaps: Gaps) -> Reads:
     tokens = _total(chunks.tokens, first)
     position = _total(chunks.before_tokens, first)
     bursts = np.zeros(int(chunks.stream.max(initial=-1)) + 1, dtype=bool)
-    bursts[chunks.stream[first[(size > 1) & (chunks.segments[last] <= 1)]]] = True
+    bursts[chunks.stream[first[(size > 1) & (chunks.segments[last] == 1)]]] = True
     ends_stream = np.append(chunks.opens[first[1:]], True) if len(first) else new
     return Reads(
         stream=chunks.stream[first[counted]],

@@ -13,19 +13,17 @@ from legato.invocation import as_typed
 from legato.report import words
 from legato.report.advice import advice, next_command
 from legato.report.failures import failure_lines
-from legato.report.figures import UNKNOWN, ms, of, percent, significant, whole, within
+from legato.report.figures import UNKNOWN, ms, percent, significant, within
 from legato.report.histogram import ASCII_BARS, UNICODE_BARS, histogram_lines
 from legato.report.instrument import instrument_lines
 from legato.report.lookup import (
     Summary,
-    count,
     finite,
     interval,
     items,
     number,
     recordings,
     setting,
-    text,
 )
 from legato.report.page import Page
 from legato.report.peers import AGREEMENT, APPROXIMATE, own_reading, peer_groups
@@ -59,9 +57,6 @@ COLUMNS = ("p50", "p90", "p99", "max", "mean")
 SPARED = ("mean", "p90", "max")  # left out, in this order, where the page is too narrow
 GAP_ROWS = ("itl_ms", "chunk_gap_ms")
 
-# What `legato bench` without a URL measures: the metronome as it is set without options.
-EMBEDDED = "built-in metronome (set: 10 ms a token, first after 20 ms)"
-
 
 def render(summary: Summary, console: Console) -> None:
     """Print the summary of a run."""
@@ -79,20 +74,7 @@ def render(summary: Summary, console: Console) -> None:
 
 
 def _title(page: Page, summary: Summary) -> None:
-    streams = setting(summary, "concurrency")
-    rate = setting(summary, "rate")
-    duration_s = number(summary, "run", "duration_s")
-    embedded, warmup = setting(summary, "embedded") is True, finite(setting(summary, "warmup"))
-    parts = [
-        EMBEDDED if embedded else text(summary, "run", "settings", "url"),
-        None if embedded else text(summary, "run", "settings", "model"),
-        None if finite(streams) is None else f"{whole(streams)} at once",
-        None if finite(rate) is None else f"{significant(rate)} requests/s",
-        of(count(summary, "streams", "total"), "request")
-        + (f" after {whole(warmup)} of warm-up" if warmup else ""),
-        None if duration_s is None else f"in {ms(duration_s * 1000)}",
-    ]
-    page.line(" · ".join(part for part in parts if part))
+    page.line(words.subject(summary))
     page.gap()
 
 

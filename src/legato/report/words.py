@@ -7,7 +7,17 @@ is known and does not; an unknown is never taken for a good sign.
 from __future__ import annotations
 
 from legato.report.figures import at_most_ms, ms, of, percent, significant, whole, within
-from legato.report.lookup import Summary, count, interval, items, number, setting, text, value
+from legato.report.lookup import (
+    Summary,
+    count,
+    finite,
+    interval,
+    items,
+    number,
+    setting,
+    text,
+    value,
+)
 
 # Above these a run is not called smooth. A few tokens that share an arrival go unnoticed by a
 # reader; a p99 of twice the median is the lower end of what the field calls a healthy tail.
@@ -21,6 +31,26 @@ ERROR_LIMIT = 0.1
 SHARED_LIMIT = 0.9  # from this share of stalls on, all of them are called shared
 
 STALL_FLOOR_MS = 100  # no gap below it counts as a stall
+
+# What `legato bench` without a URL measures: the metronome as it is set without options.
+EMBEDDED = "built-in metronome (set: 10 ms a token, first after 20 ms)"
+
+
+def subject(summary: Summary) -> str:
+    """What was measured, in one line."""
+    streams, rate = setting(summary, "concurrency"), setting(summary, "rate")
+    duration_s = number(summary, "run", "duration_s")
+    embedded, warmup = setting(summary, "embedded") is True, finite(setting(summary, "warmup"))
+    parts = [
+        EMBEDDED if embedded else text(summary, "run", "settings", "url"),
+        None if embedded else text(summary, "run", "settings", "model"),
+        None if finite(streams) is None else f"{whole(streams)} at once",
+        None if finite(rate) is None else f"{significant(rate)} requests/s",
+        of(count(summary, "streams", "total"), "request")
+        + (f" after {whole(warmup)} of warm-up" if warmup else ""),
+        None if duration_s is None else f"in {ms(duration_s * 1000)}",
+    ]
+    return " · ".join(part for part in parts if part)
 
 
 def verdict_words(summary: Summary) -> list[str]:

@@ -15,7 +15,7 @@ from legato.report.figures import UNKNOWN, at_most_ms, ms, of, percent, signific
 from legato.report.html.markup import Child, Markup, element, pairs, table, together
 from legato.report.html.stalls import Stall
 from legato.report.instrument import instrument_lines
-from legato.report.lookup import Summary, count, finite, interval, number, setting, text, value
+from legato.report.lookup import Summary, count, interval, number, value
 from legato.report.peers import AGREEMENT, APPROXIMATE, Reading, own_reading, peer_groups
 
 ROWS = (
@@ -50,7 +50,7 @@ def header(summary: Summary) -> Markup:
     verdict = words.verdict(summary)
     return element(
         "header",
-        element("p", _subject(summary), class_="subject"),
+        element("p", words.subject(summary), class_="subject"),
         element(
             "h1",
             element("span", verdict.upper(), class_=f"badge {verdict}"),
@@ -60,20 +60,6 @@ def header(summary: Summary) -> Markup:
         _bullets(words.reasons(summary)),
         _tiles(summary),
     )
-
-
-def _subject(summary: Summary) -> str:
-    concurrency, rate = setting(summary, "concurrency"), setting(summary, "rate")
-    duration_s = number(summary, "run", "duration_s")
-    parts = [
-        text(summary, "run", "settings", "url"),
-        text(summary, "run", "settings", "model"),
-        None if finite(concurrency) is None else f"{whole(concurrency)} at once",
-        None if finite(rate) is None else f"{significant(rate)} requests/s",
-        of(count(summary, "streams", "total"), "request"),
-        None if duration_s is None else f"in {ms(duration_s * 1000)}",
-    ]
-    return " · ".join(part for part in parts if part)
 
 
 def _tiles(summary: Summary) -> Markup | None:
@@ -113,7 +99,7 @@ def _time_tile(summary: Summary, name: str, key: str, column: str) -> tuple[str,
     if figure_ms is None:
         return None
     ends_ms = interval(summary, key, column)
-    around = "" if ends_ms is None else within(*ends_ms, figure_ms)
+    around = "" if ends_ms is None else within(*ends_ms, figure_ms, words.error_ms(summary, column))
     return name, ms(figure_ms), f"95 %: {around}" if around else ""
 
 
@@ -155,7 +141,11 @@ def _echoes(summary: Summary, key: str) -> bool:
 
 def _cell(summary: Summary, key: str, column: str) -> Markup:
     figure_ms, ends_ms = number(summary, key, column), interval(summary, key, column)
-    around = "" if figure_ms is None or ends_ms is None else within(*ends_ms, figure_ms)
+    around = (
+        ""
+        if figure_ms is None or ends_ms is None
+        else within(*ends_ms, figure_ms, words.error_ms(summary, column))
+    )
     return together([ms(figure_ms), element("small", around) if around else None])
 
 
@@ -213,7 +203,7 @@ def tools(summary: Summary) -> Markup:
     rows = [
         ["legato", *_times(own_reading(summary)), ""],
         *(
-            [", ".join(group.names), *_times(group.reading), "; ".join(group.flaws)]
+            [", ".join(group.names), *group.shown, "; ".join(group.notes)]
             for group in peer_groups(summary)
         ),
     ]
@@ -223,8 +213,8 @@ def tools(summary: Summary) -> Markup:
             element(
                 "p",
                 "Their formulas on our arrival times, so with a perfect clock: a tool's own delay"
-                " comes on top. A tool that prints no ITL is shown by its TPOT. Tools within"
-                f" {percent(AGREEMENT)} share a row; {APPROXIMATE} is approximate.",
+                " comes on top. A tool that prints no ITL is shown by its TPOT. Tools of one"
+                f" kind within {percent(AGREEMENT)} share a row; {APPROXIMATE} is approximate.",
                 class_="note",
             ),
         ]
