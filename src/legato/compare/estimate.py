@@ -112,17 +112,17 @@ def clustered_half_width(part: Floats, whole: Floats, stream: Ints, at_ns: Ints)
     """Half the 95 % interval of Σ part ÷ Σ whole; none with too few streams or time blocks."""
     if not len(part) or not whole.sum() > 0:
         return None
-    groups, blocks = intervals._stream_group(stream), intervals._time_block(at_ns)
+    groups, blocks = intervals.stream_group(stream), intervals.time_block(at_ns)
     shape = int(groups.max()) + 1, int(blocks.max()) + 1
     cell = groups * shape[1] + blocks
     size = shape[0] * shape[1]
     parts, wholes = (np.bincount(cell, of, size).astype(np.float64) for of in (part, whole))
-    return intervals._half_width(parts.reshape(shape), wholes.reshape(shape))
+    return intervals.half_width(parts.reshape(shape), wholes.reshape(shape))
 
 
 def degrees_of_freedom(stream: Ints, at_ns: Ints) -> float:
     """Of an interval over streams and time blocks: the fewer of the two, less one."""
-    clusters = intervals._stream_group(stream), intervals._time_block(at_ns)
+    clusters = intervals.stream_group(stream), intervals.time_block(at_ns)
     return float(min(np.count_nonzero(np.bincount(of)) for of in clusters) - 1)
 
 

@@ -41,7 +41,7 @@ def quantile_intervals(samples: Samples, shares: Sequence[float]) -> list[Interv
     at = np.asarray([quantile(samples, p) for p in shares], dtype=np.float64)
     counts = _count(samples, at)
     return [
-        _woodruff(samples, p, _half_width(counts[:, :, j], counts[:, :, -1]))
+        _woodruff(samples, p, half_width(counts[:, :, j], counts[:, :, -1]))
         for j, p in enumerate(shares)
     ]
 
@@ -66,8 +66,8 @@ def _woodruff(samples: Samples, p: float, half_width: float | None) -> Interval 
 
 def _count(samples: Samples, at: Floats) -> Floats:
     """[stream group, time block, j]: samples beyond at[j]; the last j counts all samples."""
-    groups = _stream_group(samples.stream)
-    blocks = _time_block(samples.at_ns)
+    groups = stream_group(samples.stream)
+    blocks = time_block(samples.at_ns)
     n_groups, n_blocks = int(groups.max()) + 1, int(blocks.max()) + 1
     cell = groups * n_blocks + blocks
     size = n_groups * n_blocks
@@ -78,7 +78,7 @@ def _count(samples: Samples, at: Floats) -> Floats:
     return table.reshape(n_groups, n_blocks, len(at) + 1)
 
 
-def _half_width(beyond: Floats, total: Floats) -> float | None:
+def half_width(beyond: Floats, total: Floats) -> float | None:
     """Half the 95 % interval of the share beyond, on its own scale.
 
     The widest of three: by streams, by time blocks, and by both (the sum of the two less what
@@ -115,14 +115,14 @@ def _clustered(excess: Floats, total: Floats) -> tuple[float, float] | None:
     return variance, student_975(max(effective - 1, 1.0))
 
 
-def _stream_group(stream: Ints) -> Ints:
+def stream_group(stream: Ints) -> Ints:
     seen = np.zeros(int(stream.max()) + 1, dtype=bool)
     seen[stream] = True
     rank = np.cumsum(seen) - 1
     return np.asarray(rank[stream] % STREAM_GROUPS, dtype=np.int64)
 
 
-def _time_block(at_ns: Ints) -> Ints:
+def time_block(at_ns: Ints) -> Ints:
     """Stretches of time with equally many samples, so that a pause in the run, or between two
     runs reported together, costs no blocks."""
     blocks = min(TIME_BLOCKS, max(MIN_GROUPS, len(at_ns) // 5))

@@ -111,7 +111,7 @@ def fluidity_index(chunks: TokenChunks) -> float | None:
     each later token, and for a late token every deadline that passed while it was awaited."""
     if not len(chunks):
         return None
-    late_ns = _late_ns(chunks, np.full(len(chunks), FIRST_TOKEN_DEADLINE_NS))
+    late_ns = lateness_ns(chunks, np.full(len(chunks), FIRST_TOKEN_DEADLINE_NS))
     late = late_ns > 0
     met = int(chunks.tokens.sum()) - int(np.count_nonzero(late))
     missed = int((late_ns[late] // TOKEN_DEADLINE_NS + 1).sum())
@@ -121,10 +121,10 @@ def fluidity_index(chunks: TokenChunks) -> float | None:
 def reader_wait_ns(chunks: TokenChunks) -> int:
     """Time spent with nothing left to read by readers who start at the first token and take one
     token each `TOKEN_DEADLINE_NS`; of all streams together."""
-    return int(_late_ns(chunks, chunks.arrival_ns).sum())
+    return int(lateness_ns(chunks, chunks.arrival_ns).sum())
 
 
-def _late_ns(chunks: TokenChunks, first_deadline_ns: Ints) -> Ints:
+def lateness_ns(chunks: TokenChunks, first_deadline_ns: Ints) -> Ints:
     """How long after its deadline each chunk came; 0 when in time.
 
     What comes early is slack for later tokens; after a late token the deadlines start anew from

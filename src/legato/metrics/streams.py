@@ -128,7 +128,7 @@ def share_parts(chunks: TokenChunks, found: Gaps, metric: str) -> tuple[Floats, 
 def _deadlines(chunks: TokenChunks) -> tuple[Ints, Ints]:
     """(deadlines met, deadlines set) by each chunk: `smoothness.fluidity_index` before summing."""
     first_ns = np.full(len(chunks), smoothness.FIRST_TOKEN_DEADLINE_NS)
-    late_ns = smoothness._late_ns(chunks, first_ns)
+    late_ns = smoothness.lateness_ns(chunks, first_ns)
     late = late_ns > 0
     met = chunks.tokens - late
     missed = np.where(late, late_ns // smoothness.TOKEN_DEADLINE_NS + 1, 0)
