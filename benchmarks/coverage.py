@@ -15,7 +15,8 @@ import numpy as np
 
 from legato.metrics import intervals
 from legato.metrics.gaps import Floats
-from legato.metrics.samples import Samples, quantile, sort, supported
+from legato.metrics.samples import Samples, per_stream, quantile, sort, supported
+from legato.metrics.windows import windows_ns
 
 SHARES = (0.5, 0.9, 0.99)
 NS_PER_MS = 1_000_000
@@ -34,6 +35,7 @@ class Scenario:
     tokens: int
     speed_sigma: float = 0.0  # spread of the streams' own pace, lognormal
     stalls_per_s: float = 0.0  # stalls of 200–500 ms that hit every open stream at once
+    whole: bool = False  # the figure is how long a stream took, one value a stream
 
 
 SCENARIOS = (
@@ -44,6 +46,7 @@ SCENARIOS = (
     Scenario("different speed, shared stalls", 50, 10, 200, speed_sigma=0.2, stalls_per_s=2),
     Scenario("independent gaps, 10 streams", 10, 1, 200),
     Scenario("one value a stream, 300 streams", 10, 30, 1),
+    Scenario("E2E, stalls shared", 50, 20, 200, speed_sigma=0.1, stalls_per_s=0.5, whole=True),
 )
 
 
@@ -62,6 +65,8 @@ def simulate(scenario: Scenario, rng: Generator) -> Samples:
     stall_at_ms = np.sort(rng.uniform(0, length_ms, stalls))
     stood_ms = np.concatenate([[0.0], np.cumsum(rng.uniform(200, 500, stalls))])
     at_ms = moving_ms + stood_ms[np.searchsorted(stall_at_ms, moving_ms)]
+    if scenario.whole:
+        return _whole_streams(at_ms.reshape(shape))
     gap_ms = np.diff(at_ms, axis=1, prepend=0.0)
     return sort(
         gap_ms.ravel() * NS_PER_MS,
@@ -69,6 +74,16 @@ def simulate(scenario: Scenario, rng: Generator) -> Samples:
         np.repeat(np.arange(scenario.slots * scenario.rounds), scenario.tokens),
         (at_ms.ravel() * NS_PER_MS).astype(np.int64),
     )
+
+
+def _whole_streams(at_ms: Floats) -> Samples:
+    """How long each stream took, placed in time as the summary places it."""
+    ended_ms = at_ms[:, :, -1]
+    sent_ms = np.concatenate([np.zeros((len(ended_ms), 1)), ended_ms[:, :-1]], axis=1)
+    took_ns = ((ended_ms - sent_ms).ravel() * NS_PER_MS).astype(np.int64)
+    sent_ns = (sent_ms.ravel() * NS_PER_MS).astype(np.int64)
+    stream = np.arange(len(took_ns))
+    return per_stream(took_ns.astype(np.float64), stream, windows_ns(sent_ns, took_ns))
 
 
 def truth_ns(scenario: Scenario) -> Floats:
@@ -125,7 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shipped, alone = coverage_percent(scenario, options.runs, options.seed)
         known = shipped[~np.isnan(shipped)]
         holds = bool(np.all((known >= LOW_PERCENT) & (known <= HIGH_PERCENT)))
-        good &= holds
+        # A run has few independent looks at whole streams: shown, not claimed.
+        good &= holds or scenario.whole
         word = "yes" if holds else "no"
         print(f"{scenario.name:34}  {show(shipped)}   {show(alone)}   {word}", flush=True)
     print("–: withheld, fewer than ten samples lie beyond")

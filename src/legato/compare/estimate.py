@@ -20,6 +20,7 @@ from legato.metrics.gaps import Floats
 from legato.metrics.samples import NS_PER_MS, Samples
 from legato.metrics.streams import own_figure, share_parts
 from legato.metrics.summary import Measured, measure
+from legato.metrics.windows import windows_ns
 from legato.recording import Ints, Recording
 
 _OF_GAPS = {
@@ -27,7 +28,6 @@ _OF_GAPS = {
     "itl_zeros": samples.zeros_then_gap,
     "chunk_gap": samples.chunk_gaps,
 }
-WINDOW_LENGTHS = 2.0
 _OF_CUT_STREAMS_TOO = ("ttft", "ttft_intended", "ttft_any", "tps.stream")
 
 
@@ -93,19 +93,10 @@ def population(recording: Recording, measured: Measured, metric: str) -> Samples
 
 
 def sent_windows_ns(recording: Recording, measured: Measured, metric: str) -> Ints:
-    """For each stream the start of the stretch of time it was sent in.
-
-    A stall counts in every stream that was open, so streams sent within one stream's length of
-    each other are no independent looks at the run. Stretches of twice that length nearly are.
-    """
-    sent_ns = recording.ints("sent_ns")
+    """For each stream the start of the stretch of time it was sent in."""
     times = measured.times
-    if not len(times.stream):
-        return sent_ns
     open_ns = times.ttft_ns if metric.startswith("ttft") else times.e2e_ns
-    length_ns = max(1, round(WINDOW_LENGTHS * float(np.median(open_ns))))
-    first_ns = int(sent_ns[times.stream].min())
-    return np.asarray((sent_ns - first_ns) // length_ns * length_ns + first_ns, dtype=np.int64)
+    return windows_ns(recording.ints("sent_ns"), open_ns)
 
 
 def clustered_half_width(part: Floats, whole: Floats, stream: Ints, at_ns: Ints) -> float | None:

@@ -19,6 +19,7 @@ from legato.metrics.instrument import instrument, of_parts
 from legato.metrics.occupancy import Occupancy
 from legato.metrics.samples import Samples
 from legato.metrics.smoothness import smoothness
+from legato.metrics.windows import windows_ns
 from legato.recording import Ints, Recording
 
 SUMMARY_SCHEMA = 1
@@ -43,7 +44,7 @@ def summarise(recording: Recording, *, slo: None = None) -> dict[str, Any]:
     measured = measure(recording)
     occupied = occupancy.occupancy(recording)
     itl = samples.spread_evenly(measured.gaps)
-    ttft = _of_streams(recording, measured.times.stream, measured.times.ttft_ns)
+    ttft = _ttft(recording, measured)
     return {
         "schema": SUMMARY_SCHEMA,
         "run": tally.run(recording),
@@ -77,8 +78,7 @@ class Run:
 
     def instrument(self) -> dict[str, Any]:
         itl = samples.spread_evenly(self.measured.gaps)
-        times = self.measured.times
-        ttft = _of_streams(self.recording, times.stream, times.ttft_ns)
+        ttft = _ttft(self.recording, self.measured)
         return instrument(
             self.recording,
             self.measured.streams,
@@ -157,20 +157,37 @@ def _stream_distributions(
         "decode_ms": (whole, decode_ns),
         "e2e_ms": (whole, times.e2e_ns),
     }
+    open_ns = {"ttft_intended_ms": times.ttft_ns}
     found = {
-        name: describe(_of_streams(recording, times.stream[mask], value_ns[mask]))
+        name: describe(
+            _of_streams(
+                recording,
+                times.stream[mask],
+                value_ns[mask],
+                open_ns.get(name, times.e2e_ns)[mask],
+            )
+        )
         for name, (mask, value_ns) in of.items()
     }
     found["ttft_ms"] = describe(ttft)
+    any_ns = first_ns[answered]
     found["ttft_any_ms"] = describe(
-        _of_streams(recording, np.flatnonzero(answered), first_ns[answered])
+        _of_streams(recording, np.flatnonzero(answered), any_ns, any_ns)
     )
     return found
 
 
-def _of_streams(recording: Recording, stream: Ints, value_ns: Ints | Floats) -> Samples:
-    sent_ns = recording.ints("sent_ns")[stream]
-    return samples.per_stream(value_ns.astype(np.float64), stream, sent_ns)
+def _ttft(recording: Recording, measured: Measured) -> Samples:
+    times = measured.times
+    return _of_streams(recording, times.stream, times.ttft_ns, times.ttft_ns)
+
+
+def _of_streams(
+    recording: Recording, stream: Ints, value_ns: Ints | Floats, open_ns: Ints
+) -> Samples:
+    """A figure a stream, placed in the stretch of time its stream was sent in."""
+    window_ns = windows_ns(recording.ints("sent_ns")[stream], open_ns)
+    return samples.per_stream(value_ns.astype(np.float64), stream, window_ns)
 
 
 def _breakdowns(
