@@ -6,6 +6,7 @@ file of the user's replaces or adds to them.
 
 from __future__ import annotations
 
+import argparse
 import os
 import tomllib
 from dataclasses import dataclass
@@ -33,6 +34,14 @@ class Slo:
 
     def __str__(self) -> str:
         return self.text if self.profile is None else f"{self.profile} ({self.text})"
+
+
+def add_options(group: argparse._ActionsContainer, purpose: str) -> None:
+    """`--slo` and where it may come from, for every command that takes one."""
+    group.add_argument("--slo", metavar="EXPR|PROFILE", help=purpose)
+    group.add_argument(
+        "--profile-file", metavar="FILE.toml", help="SLO profiles of your own (slo-profiles.md)"
+    )
 
 
 def resolve(wanted: str, profile_file: str | None = None) -> Slo:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from legato import slo as slos
 from legato.errors import LegatoError, TargetError, UsageError
 from legato.traffic import options
 from legato.traffic.level import Level, add_level_options, load_of, run_level
-from legato.traffic.sweep_command import add_slo_options, make_folder, remove_if_empty
+from legato.traffic.sweep_command import make_folder, remove_if_empty
 
 if TYPE_CHECKING:
     from legato.capacity.document import Found, Trial
@@ -29,7 +30,7 @@ _EXIT = {"none": 1, "client": 3, "stopped": 130}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_url(parser)
     asked = parser.add_argument_group("the question")
-    add_slo_options(
+    slos.add_options(
         asked,
         "what must hold: conditions such as itl.p99<50ms,ttft.p90<1s, or reader,"
         " coder, agent, speech, batch",

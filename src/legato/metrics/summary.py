@@ -5,9 +5,10 @@ It only chooses which streams count where and puts the parts together; formulas 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from legato.metrics.samples import Samples
 from legato.metrics.smoothness import smoothness
 from legato.metrics.windows import windows_ns
 from legato.recording import Ints, Recording
+
+if TYPE_CHECKING:
+    from legato.expressions import Condition
 
 SUMMARY_SCHEMA = 1
 
@@ -36,16 +40,14 @@ class Measured:
     times: StreamTimes
 
 
-def summarise(recording: Recording, *, slo: None = None) -> dict[str, Any]:
-    """Every key of the summary; null where the recording does not tell.
-
-    Goodput is counted against an SLO, and there is none to be given yet.
-    """
+def summarise(recording: Recording, *, slo: Sequence[Condition] = ()) -> dict[str, Any]:
+    """Every key of the summary; null where the recording does not tell. `goodput` is counted
+    against `slo`."""
     measured = measure(recording)
     occupied = occupancy.occupancy(recording)
     itl = samples.spread_evenly(measured.gaps)
     ttft = _ttft(recording, measured)
-    return {
+    summary = {
         "schema": SUMMARY_SCHEMA,
         "run": tally.run(recording),
         "streams": tally.streams(recording, measured.streams),
@@ -56,12 +58,17 @@ def summarise(recording: Recording, *, slo: None = None) -> dict[str, Any]:
         **_stream_distributions(recording, measured, ttft),
         **_breakdowns(recording, measured, itl, occupied),
         "cold": cold.cold(recording, measured.times),
-        "goodput": slo,
+        "goodput": None,
         "smoothness": smoothness(measured.chunks, measured.gaps),
         "dialects": all_dialects(recording),
         **_of_run(Run(recording, measured, occupied)),
         "histogram_ms": breakdown.histogram_ms(itl),
     }
+    if slo:
+        from legato.metrics.goodput import goodput
+
+        summary["goodput"] = goodput(recording, slo, summary)
+    return summary
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legato import slo as slos
 from legato.errors import UsageError
 
 if TYPE_CHECKING:
     from legato.recording import Recording
+    from legato.slo import Slo
+
+GATE = (
+    "hold the run against this, such as 'itl.p99<50ms,error<1%%' or reader; exit code 1 where it"
+    " fails"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print only the summary, as JSON")
     parser.add_argument("--dialect", metavar="NAME", help="only what this tool would have printed")
+    slos.add_options(parser, GATE)
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="also write one self-contained page with charts"
     )
@@ -46,9 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def slo_of(args: argparse.Namespace) -> Slo | None:
+    return None if args.slo is None else slos.resolve(args.slo, args.profile_file)
+
+
 def run(args: argparse.Namespace) -> int:
     look = Look(args.html, args.charts, args.chart_format)
-    return present(args.runs, as_json=args.json, dialect=args.dialect, look=look)
+    slo = slo_of(args)
+    return present(args.runs, as_json=args.json, dialect=args.dialect, look=look, slo=slo)
 
 
 def present(
@@ -58,6 +71,7 @@ def present(
     dialect: str | None = None,
     interrupted: bool = False,
     look: Look | None = None,
+    slo: Slo | None = None,
 ) -> int:
     """Print the summary of `runs` taken together; returns the exit code it calls for."""
     from legato.metrics.summary import summarise
@@ -68,7 +82,7 @@ def present(
         if runs.count(run) > 1:
             raise UsageError(f"{run} is named more than once, which would count it as often")
     recording = concatenate([load(run) for run in runs])
-    summary = summarise(recording)
+    summary = summarise(recording, slo=slo.conditions if slo is not None else ())
     summary["run"]["recording"] = [str(run) for run in runs]
     if look is not None:
         _draw(recording, summary, look)
@@ -100,10 +114,14 @@ def _draw(recording: Recording, summary: dict[str, Any], look: Look) -> None:
 
 
 def exit_code(summary: dict[str, Any]) -> int:
-    """4 where no stream succeeded, 3 where the run is no measurement, else 0."""
+    """4 where no stream succeeded, 3 where the run is no measurement, 1 where the SLO is not
+    known to hold, else 0."""
     if not summary["streams"]["ok"]:
         return 4
-    return 3 if summary["instrument"]["verdict"] == "invalid" else 0
+    if summary["instrument"]["verdict"] == "invalid":
+        return 3
+    judged = (summary["goodput"] or {}).get("conditions", [])
+    return 1 if any(outcome["verdict"] != "holds" for outcome in judged) else 0
 
 
 def _print_dialect(summary: dict[str, Any], name: str) -> None:

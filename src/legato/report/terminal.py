@@ -53,6 +53,11 @@ ROWS = (
 # Rows shown only where they say something that another row does not.
 ECHOES = {"chunk_gap_ms": "itl_ms", "ttft_intended_ms": "ttft_ms"}
 ECHO_LIMIT = 0.01
+SLO_WORDS = {
+    "holds": "holds",
+    "fails": "FAILS",
+    "unknown": "not known: too few samples for this figure, or none",
+}
 COLUMNS = ("p50", "p90", "p99", "max", "mean")
 SPARED = ("mean", "p90", "max")  # left out, in this order, where the page is too narrow
 GAP_ROWS = ("itl_ms", "chunk_gap_ms")
@@ -68,6 +73,7 @@ def render(summary: Summary, console: Console) -> None:
         _histogram(page, summary)
         _pace(page, summary)
         _peers(page, summary)
+    _slo(page, summary)
     _failures(page, summary)
     _instrument(page, summary)
     _next(page, summary)
@@ -194,6 +200,19 @@ def _peers(page: Page, summary: Summary) -> None:
         f"Their formulas on our arrival times. Tools of one kind within {percent(AGREEMENT)} share"
         f" a row; {APPROXIMATE} is approximate."
     )
+    page.gap()
+
+
+def _slo(page: Page, summary: Summary) -> None:
+    judged = items(summary, "goodput", "conditions")
+    if not judged:
+        return
+    page.heading("SLO")
+    page.labelled([(str(one["condition"]), SLO_WORDS[one["verdict"]]) for one in judged])
+    share, rate = number(summary, "goodput", "share"), number(summary, "goodput", "requests_per_s")
+    if share is not None:
+        beside = "" if rate is None else f", {significant(rate)} of them a second"
+        page.line(f"{percent(share)} of requests met every condition by themselves{beside}")
     page.gap()
 
 

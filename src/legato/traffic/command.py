@@ -8,7 +8,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from legato import slo as slos
 from legato.errors import UsageError
+from legato.report.command import GATE, present, slo_of
 from legato.traffic import options
 
 
@@ -21,13 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--out", metavar="FILE.parquet", help="the recording (legato-TIME.parquet)")
     output.add_argument("--json", action="store_true", help="print only the summary, as JSON")
     options.add_decoding(output)
+    slos.add_options(output, GATE)
 
 
 def run(args: argparse.Namespace) -> int:
     options.check_url(args.url)
+    slo = slo_of(args)
     make_bench = options.bench_maker(args)
     load, out = options.load_of(args), _out(args.out)
-    from legato.report.command import present
     from legato.report.live import LiveView
     from legato.traffic import bench as benches
 
@@ -36,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         result = benches.run(bench, view)
     for error in result.errors:
         print(f"legato: {error}", file=sys.stderr)
-    return present([result.out], as_json=args.json, interrupted=result.interrupted)
+    return present([result.out], as_json=args.json, interrupted=result.interrupted, slo=slo)
 
 
 def _out(name: str | None) -> Path:

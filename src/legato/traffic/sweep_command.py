@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from legato import slo as slos
 from legato.errors import LegatoError, RecordingError, UsageError
 from legato.traffic import options
 from legato.traffic.level import Level, add_level_options, load_of, run_level
@@ -30,20 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     load.add_argument("--rate", metavar="R,R,…", help="levels of requests a second, instead")
     add_level_options(load, REQUESTS_A_SLOT)
-    add_slo_options(load, "count as goodput the requests that met this: conditions or a profile")
+    slos.add_options(load, "count as goodput the requests that met this: conditions or a profile")
     options.add_asking(parser)
     options.add_connection(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="DIR", help="folder of the recordings (legato-sweep-TIME)")
     output.add_argument("--json", action="store_true", help="print only the figures, as JSON")
     options.add_decoding(output)
-
-
-def add_slo_options(group: argparse._ArgumentGroup, purpose: str) -> None:
-    group.add_argument("--slo", metavar="EXPR|PROFILE", help=purpose)
-    group.add_argument(
-        "--profile-file", metavar="FILE.toml", help="SLO profiles of your own (slo-profiles.md)"
-    )
 
 
 def run(args: argparse.Namespace) -> int:
