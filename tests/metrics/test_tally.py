@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from made_streams import recording, stream
 
+from legato.endings import LEFT_OPEN
 from legato.metrics import tally
 from legato.recording import CONTENT, DONE, Recording, Stream
 
@@ -20,7 +21,7 @@ def ended(last: int, **fields: Any) -> Stream:
     return stream([50, 60, 70], kind=[CONTENT, CONTENT, last], tokens=[1, 1, 0], **fields)
 
 
-@pytest.mark.parametrize("error", tally.LEFT_OPEN)
+@pytest.mark.parametrize("error", LEFT_OPEN)
 def test_a_stream_that_the_client_left_open_is_aborted_but_no_failure(error: str) -> None:
     made = recording(
         stream([50, 60]),

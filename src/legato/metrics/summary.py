@@ -43,10 +43,8 @@ class Measured:
 def summarise(recording: Recording, *, slo: Sequence[Condition] = ()) -> dict[str, Any]:
     """Every key of the summary; null where the recording does not tell. `goodput` is counted
     against `slo`."""
-    measured = measure(recording)
-    occupied = occupancy.occupancy(recording)
-    itl = samples.spread_evenly(measured.gaps)
-    ttft = _ttft(recording, measured)
+    run = Run.of(recording)
+    measured, itl = run.measured, run.itl
     summary = {
         "schema": SUMMARY_SCHEMA,
         "run": tally.run(recording),
@@ -55,13 +53,13 @@ def summarise(recording: Recording, *, slo: Sequence[Condition] = ()) -> dict[st
         "tokens": tally.tokens(recording, measured.chunks),
         "tokens_per_chunk": tally.tokens_per_chunk(measured.chunks),
         **_gap_distributions(measured.gaps, itl),
-        **_stream_distributions(recording, measured, ttft),
-        **_breakdowns(recording, measured, itl, occupied),
+        **_stream_distributions(recording, measured, run.ttft),
+        **_breakdowns(recording, measured, itl, run.occupied),
         "cold": cold.cold(recording, measured.times),
         "goodput": None,
         "smoothness": smoothness(measured.chunks, measured.gaps),
         "dialects": all_dialects(recording),
-        **_of_run(Run(recording, measured, occupied)),
+        **_of_run(run),
         "histogram_ms": breakdown.histogram_ms(itl),
     }
     if slo:
@@ -73,28 +71,36 @@ def summarise(recording: Recording, *, slo: Sequence[Condition] = ()) -> dict[st
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A recording as the figures that depend on its load and its clock see it."""
+    """A recording with what most figures start from, each sorted once."""
 
     recording: Recording
     measured: Measured
     occupied: Occupancy
+    itl: Samples
+    ttft: Samples
 
     @classmethod
     def of(cls, recording: Recording) -> Run:
-        return cls(recording, measure(recording), occupancy.occupancy(recording))
+        measured = measure(recording)
+        times = measured.times
+        return cls(
+            recording,
+            measured,
+            occupancy.occupancy(recording),
+            itl=samples.spread_evenly(measured.gaps),
+            ttft=_of_streams(recording, times.stream, times.ttft_ns, times.ttft_ns),
+        )
 
     def instrument(self) -> dict[str, Any]:
-        itl = samples.spread_evenly(self.measured.gaps)
-        ttft = _ttft(self.recording, self.measured)
         return instrument(
             self.recording,
             self.measured.streams,
             self.measured.chunks,
             self.measured.gaps,
             self.occupied,
-            itl_p50_ns=samples.quantile(itl, 0.5),
-            itl_mean_ns=samples.mean(itl),
-            ttft_p50_ns=samples.quantile(ttft, 0.5),
+            itl_p50_ns=samples.quantile(self.itl, 0.5),
+            itl_mean_ns=samples.mean(self.itl),
+            ttft_p50_ns=samples.quantile(self.ttft, 0.5),
         )
 
     def throughput(self) -> dict[str, Any]:
@@ -182,11 +188,6 @@ def _stream_distributions(
         _of_streams(recording, np.flatnonzero(answered), any_ns, any_ns)
     )
     return found
-
-
-def _ttft(recording: Recording, measured: Measured) -> Samples:
-    times = measured.times
-    return _of_streams(recording, times.stream, times.ttft_ns, times.ttft_ns)
 
 
 def _of_streams(

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from legato.endings import LEFT_OPEN
 from legato.metrics.gaps import Mask, TokenChunks
 from legato.recording import DONE, STATUSES, Recording
 
 NS_PER_S = 1_000_000_000
 
-# What the client writes on streams that it left itself: stopped by the user, or killed.
-LEFT_OPEN = ("stopped before the end", "the worker that read this stream died")
 ENDED_BY_DONE = ("chat", "completions")  # the APIs whose streams end with `[DONE]`
 
 

@@ -87,6 +87,7 @@ def run(bench: Bench, view: LiveView) -> Result:
     """Everything that can be wrong is found before the first request is sent."""
     api = apis.named(bench.api)
     _check(bench)
+    tokenizer = load_tokenizer(bench.tokenizer) if bench.tokenizer is not None else None
     runner.check_descriptors(bench.load)
     endpoint = endpoints.parse_url(bench.url)
     endpoint = replace(endpoint, path=api.base_path(urlsplit(bench.url).path))
@@ -103,7 +104,7 @@ def run(bench: Bench, view: LiveView) -> Result:
         extra,
         requests=bench.load.total,
         trace=bench.load.trace,
-        tokenizer=load_tokenizer(bench.tokenizer) if bench.tokenizer else None,
+        tokenizer=tokenizer,
     )
     sampling = _sampling(api.body(found.model, "", bench.asking.output_mark, extra))
     plan = _plan(bench, api, endpoint, found, sampling, planned.exact, addresses[0][1][0])
@@ -169,8 +170,6 @@ def _check(bench: Bench) -> None:
         raise UsageError("--extra-body asks for n answers a request; legato times one a stream")
     if bench.extra_body.get("stream", True) is not True:
         raise UsageError("--extra-body turns streaming off; without it there is nothing to time")
-    if bench.tokenizer is not None:
-        load_tokenizer(bench.tokenizer)
     if bench.out.exists():
         raise RecordingError(f"{bench.out} exists; choose another --out or remove it")
     for name, value in bench.headers.items():

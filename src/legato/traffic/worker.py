@@ -20,6 +20,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+from legato.endings import STOPPED
 from legato.errors import LegatoError
 from legato.traffic.plan import Assignment
 from legato.traffic.pulse import PulseFile
@@ -173,7 +174,7 @@ class Worker:
         """Anything on standard input now means: stop, and so does its end."""
         os.read(sys.stdin.fileno(), 4096)
         self._stop_sending()
-        self._capture.stop("stopped before the end")
+        self._capture.stop(STOPPED)
 
 
 def main() -> int:

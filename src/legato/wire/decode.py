@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from legato.apis import Api, Chunk
+from legato.endings import WORKER_DIED
 from legato.recording import EMPTY, OTHER, USER_CLOCK, Stream
 from legato.wire import spool
 from legato.wire.clock import Clock
@@ -87,7 +88,7 @@ def decode_worker(
         yield response.stream(facts)
     for response in open_streams.values():
         facts.lost_streams += 1
-        response.end({"status": "aborted", "error": "the worker that read this stream died"})
+        response.end({"status": "aborted", "error": WORKER_DIED})
         yield response.stream(facts)
 
 
